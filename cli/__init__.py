@@ -1,0 +1,1 @@
+"""The `trimtab` command: another thin entrance to the code in `shared`."""

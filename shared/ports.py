@@ -1,0 +1,170 @@
+"""What Trimtab needs of the outside, as Protocols. `gcp/` and `local/` implement them; one contract suite holds both to this text.
+
+Every port may raise `errors.Retry` for what the world may mend (unavailable, too slow, out of rate). What else it may raise stands
+in the method. No port retries a write by itself: a lost reply is the caller's to resolve.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Literal, Protocol
+
+from pydantic import Field
+
+from shared.records.base import Record
+from shared.records.decision import Decision
+from shared.records.facts import Fact, FactPage, StoredFact
+from shared.records.fleet import ActSlot, Fleet
+from shared.records.metric import Metric
+from shared.records.observed import Bounds, Observed, Shape
+from shared.records.parked import Parked
+from shared.records.service import OwnedField, ServiceDocument
+from shared.records.snapshot import OperationStatus
+from shared.records.state import ServiceState
+from shared.records.subject import ServiceId, Wake
+
+
+class Snapshot(Record):
+    """One strong read of a service's documents. A document that could not be read is named in `unreadable`, with the error."""
+
+    document: ServiceDocument | None
+    state: ServiceState | None
+    token: str | None
+    """Of the state; opaque; None if there is no state document yet."""
+    fleet: Fleet
+    unreadable: dict[str, str] = Field(default_factory=dict)
+    """Document name (`document`, `state`, `fleet`) to what is wrong with it. Such a document is never overwritten."""
+
+
+class Store(Protocol):
+    """Firestore, or SQLite on one machine. Reads are strong; a commit is atomic."""
+
+    def create_fact(self, service: ServiceId, fact: Fact) -> Literal["created", "duplicate"]:
+        """Create the fact under its natural key, with the store's commit time. One remote operation.
+
+        Raises:
+            Retry: not known to have been stored; the fact may exist all the same.
+        """
+
+    def read(self, service: ServiceId) -> Snapshot:
+        """The documents of one service and the fleet's, in one round trip."""
+
+    def facts_after(self, service: ServiceId, position: str | None, *, limit: int) -> FactPage:
+        """At most `limit` facts behind `position` in commit order. Positions are texts that sort in that order."""
+
+    def facts_by_key(self, service: ServiceId, keys: Sequence[str]) -> dict[str, StoredFact]:
+        """Those of the named facts (natural keys) that exist and can be read; one round trip."""
+
+    def state_token(self, service: ServiceId) -> str | None:
+        """The state's token now; None if there is no state."""
+
+    def commit(
+        self,
+        service: ServiceId,
+        *,
+        token: str | None,
+        state: ServiceState,
+        decision: Decision | None = None,
+        parked: Sequence[Parked] = (),
+        act_slot: ActSlot | None = None,
+    ) -> str:
+        """Write the state if its token still is `token` (None: if there is none), with what belongs to it, all or nothing.
+
+        A parked entry that exists already is left as it is. Returns the new token.
+
+        Raises:
+            TokenConflict: somebody else committed, or the act slot is taken; nothing was written.
+            Retry: not known to have been written.
+        """
+
+    def put_service(self, document: ServiceDocument, *, if_generation: int | None) -> None:
+        """Write a spec if the stored generation is `if_generation` (None: if there is no document).
+
+        Raises:
+            TokenConflict: the stored generation is another one.
+        """
+
+    def put_fleet(self, fleet: Fleet) -> None:
+        """Write the fleet document."""
+
+    def acts_in_minute(self, minute: str) -> int:
+        """How many act slots of that minute (`YYYYmmddHHMM`, UTC) are taken."""
+
+    def usd_per_hour_at_max(self) -> float:
+        """The sum of `usd_per_hour_at_max` over all states; services without a known price do not count."""
+
+    def park(self, parked: Parked) -> None:
+        """Create the parked entry; one that exists already is left as it is."""
+
+    def due_services(self, *, now: datetime, sweep_slot: int) -> Iterable[ServiceId]:
+        """The active services whose `next_look_at` has come, then all services of the sweep slot; each once.
+
+        Reads documents in proportion to what it yields, not to how many services there are.
+        """
+
+    def unfolded_services(self, *, since: datetime, until: datetime) -> Iterable[ServiceId]:
+        """Services that have a fact created in [since, until) behind their state's cursor (or no state at all)."""
+
+    def decisions(self, service: ServiceId, *, limit: int) -> list[Decision]:
+        """The newest decisions, newest first."""
+
+    def parked(self, *, limit: int) -> list[Parked]:
+        """The newest parked entries, newest first."""
+
+
+class Platform(Protocol):
+    """Cloud Run's Admin API, as far as Trimtab uses it."""
+
+    def get_service(self, service: ServiceId) -> Observed:
+        """Read the service now.
+
+        Raises:
+            ServiceMissing: there is none of that name.
+        """
+
+    def update_scaling(self, service: ServiceId, *, etag: str, bounds: Bounds, fields: Sequence[OwnedField]) -> str:
+        """Write the named fields of `service.scaling`, nothing else, if the etag still holds. Returns the operation's name.
+
+        Raises:
+            StaleEtag: the service changed since the etag was read (by whomever).
+            QuotaRefused: the quota does not allow it.
+            WriteRefused: refused for good; the message says why.
+            ServiceMissing: there is none of that name.
+        """
+
+    def get_operation(self, name: str) -> OperationStatus | None:
+        """The operation of that name; None if Cloud Run no longer knows it."""
+
+
+class Metrics(Protocol):
+    """What Cloud Monitoring knows of a service."""
+
+    def instance_count(self, service: ServiceId) -> Metric:
+        """Instances of the service, active and idle, all revisions."""
+
+
+class Quota(Protocol):
+    """How much the project may run."""
+
+    def instances(self, service: ServiceId, shape: Shape) -> Metric:
+        """How many instances of this shape the project may run in the service's region, those running included."""
+
+
+class Bus(Protocol):
+    """The way to wake reconcile."""
+
+    def publish_wake(self, wake: Wake) -> None:
+        """Hand the wake over; returns when it is accepted."""
+
+
+class Clock(Protocol):
+    """The only source of time for handlers."""
+
+    def now(self) -> datetime:
+        """The time now, aware, in UTC."""
+
+
+class Ids(Protocol):
+    """The only source of chance for handlers."""
+
+    def new_id(self) -> str:
+        """A fresh identifier: 26 characters that sort by time, unique for all practical purposes."""

@@ -1,0 +1,87 @@
+"""`services/{id}`: what the owner asked for. Only commands write it (first form: the local edition and tests, through the store).
+
+Fields of the document: `record` (a `ServiceDocument` as JSON), `sweep_slot` (in which minute of ten the schedule looks at the
+service when it is settled).
+"""
+
+from enum import StrEnum
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from shared.records.base import Record, UtcTime
+from shared.records.facts import LongText, ShortText
+from shared.records.subject import ServiceId
+
+MAX_INSTANCES_LIMIT = 1_000
+"""Above what Cloud Run gives any service; a larger bound is a typing mistake."""
+
+
+class Autonomy(StrEnum):
+    """How far Trimtab may go with a service."""
+
+    OBSERVE = "observe"
+    """Records facts, decides nothing."""
+    RECOMMEND = "recommend"
+    """Decides and explains, never writes."""
+    ACT = "act"
+    """Decides, explains and writes."""
+
+
+class OwnedField(StrEnum):
+    """The fields of a Cloud Run service that Trimtab writes, by Cloud Run's own path."""
+
+    MIN_INSTANCE_COUNT = "scaling.min_instance_count"
+    MAX_INSTANCE_COUNT = "scaling.max_instance_count"
+
+
+class Hold(Record):
+    """A pause by a person: the named fields (all of them, if none is named) are left as they are until it expires."""
+
+    hold_id: ShortText
+    fields: tuple[OwnedField, ...] = ()
+    reason: LongText
+    author: ShortText
+    created_at: UtcTime
+    expires_at: UtcTime | None = None
+
+
+class ScaleBounds(Record):
+    """The owner's bounds: Trimtab never sets fewer min instances than the first, nor more max instances than the second."""
+
+    min_instance_count: Annotated[int, Field(ge=0, le=MAX_INSTANCES_LIMIT)] = 0
+    max_instance_count: Annotated[int, Field(ge=1, le=MAX_INSTANCES_LIMIT)]
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.min_instance_count > self.max_instance_count:
+            msg = (
+                f"scale.min_instance_count {self.min_instance_count} is above scale.max_instance_count "
+                f"{self.max_instance_count}: lower the first or raise the second"
+            )
+            raise ValueError(msg)
+        return self
+
+
+class Objective(Record):
+    """What the owner wants the service to keep: for now its hourly cost when all its instances run."""
+
+    usd_per_hour: Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False)] | None = None
+
+
+class ServiceSpec(Record):
+    """The owner's wish."""
+
+    scale: ScaleBounds
+    objective: Objective = Objective()
+    autonomy: Autonomy = Autonomy.OBSERVE
+
+
+class ServiceDocument(Record):
+    """The stored document: spec, its generation, and the holds people gave by command."""
+
+    schema_version: Literal[1] = 1
+    id: ServiceId
+    generation: Annotated[int, Field(ge=1)] = 1
+    spec: ServiceSpec
+    holds: tuple[Hold, ...] = ()

@@ -1,0 +1,39 @@
+"""What reconcile reads of one service in one round trip: the owner's wish, its own state, and the fleet's brakes."""
+
+from shared.records.base import Record
+from shared.records.fleet import Fleet, FleetUsage
+from shared.records.metric import Metric, Unknown
+from shared.records.observed import Observed
+from shared.records.service import ServiceDocument
+from shared.records.state import ServiceState
+
+
+class ManagedService(Record):
+    """The documents a decision is made from."""
+
+    document: ServiceDocument
+    state: ServiceState
+    fleet: Fleet = Fleet()
+
+
+class Observation(Record):
+    """What the world said when it was looked at. Each part is a value or says why it is unknown."""
+
+    cloud_run: Observed | Unknown
+    instance_count: Metric
+    """Instances, active and idle, of all revisions that serve."""
+    quota_instances: Metric
+    """How many instances of the service's shape the project may run in the region, those running included."""
+    fleet_usage: FleetUsage
+    operation: "OperationStatus | None" = None
+    """Of the act under way, if it has one."""
+
+
+class OperationStatus(Record):
+    """A long-running operation of Cloud Run, re-read by name. `error` is its text if it failed."""
+
+    done: bool
+    error: str | None = None
+
+
+Observation.model_rebuild()

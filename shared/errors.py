@@ -7,7 +7,7 @@
         ├── TokenConflict      the stored state is no longer the one that was read
         ├── StaleEtag          Cloud Run's resource version moved between read and write
         ├── QuotaRefused       Cloud Run refused a write for lack of quota
-        ├── WriteRefused       Cloud Run refused a write that will not become right by repeating it
+        ├── Refused            Cloud Run refused a call that will not become right by repeating it
         └── ServiceMissing     Cloud Run knows no such service
 
 Anything else that is raised is a bug: logged with the event's key, answered 500, retried by delivery, dead-lettered.
@@ -76,8 +76,8 @@ class QuotaRefused(Answer):
         self.allowed_instances = allowed_instances
 
 
-class WriteRefused(Answer):
-    """Cloud Run refused the write and would refuse it again: a person must read `message`."""
+class Refused(Answer):
+    """Cloud Run refused the call, a read or a write, and would refuse it again: a person must read `message`."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)

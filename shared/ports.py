@@ -119,6 +119,7 @@ class Platform(Protocol):
 
         Raises:
             ServiceMissing: there is none of that name.
+            Refused: Cloud Run does not let us read it (permissions, for example).
         """
 
     def update_scaling(self, service: ServiceId, *, etag: str, bounds: Bounds, fields: Sequence[OwnedField]) -> str:
@@ -127,12 +128,17 @@ class Platform(Protocol):
         Raises:
             StaleEtag: the service changed since the etag was read (by whomever).
             QuotaRefused: the quota does not allow it.
-            WriteRefused: refused for good; the message says why.
+            Refused: refused for good; the message says why.
             ServiceMissing: there is none of that name.
+            ValueError: no field or no etag is given: Cloud Run would take that for "replace everything" or "do not check".
         """
 
     def get_operation(self, name: str) -> OperationStatus | None:
-        """The operation of that name; None if Cloud Run no longer knows it."""
+        """The operation of that name; None if Cloud Run no longer knows it.
+
+        Raises:
+            Refused: Cloud Run does not let us read it.
+        """
 
 
 class Metrics(Protocol):
@@ -152,8 +158,12 @@ class Quota(Protocol):
 class Bus(Protocol):
     """The way to wake reconcile."""
 
-    def publish_wake(self, wake: Wake) -> None:
-        """Hand the wake over; returns when it is accepted."""
+    def publish_wakes(self, wakes: Sequence[Wake]) -> None:
+        """Hand the wakes over (at most 500) in one remote operation; returns when they are accepted.
+
+        Raises:
+            Retry: not known to be accepted, all or some; a repeat does no harm.
+        """
 
 
 class Clock(Protocol):

@@ -39,7 +39,7 @@ class Decision(Record):
     trigger: ShortText
     generation: int
     mode: Autonomy
-    signal: Signal | None
+    signals: tuple[Signal, ...]
     inputs: DecisionInputs
     changes: tuple[FieldChange, ...]
     denials: tuple[Denial, ...]

@@ -35,7 +35,7 @@ class FleetUsage(Record):
     minute: str
     acts_this_minute: Annotated[int, Field(ge=0)]
     usd_per_hour_at_max: float | None = None
-    """None: not asked for, or some service's price is unknown."""
+    """Services whose price is unknown do not count; None: not asked for."""
 
 
 class ActSlot(Record):

@@ -63,6 +63,8 @@ class FieldChange(Record):
     field: OwnedField
     before: int
     after: int
+    signal: Signal | None = None
+    """The signal it answers; None where it follows the spec or the clock."""
     reason: str
     predicted: str
 
@@ -81,12 +83,14 @@ class Plan(Record):
 
     state: ServiceState
     """The state as it stands after looking: incidents, episodes, conditions; without any effect of the changes."""
-    signal: Signal | None = None
-    """The signal that was answered, if any."""
+    signals: tuple[Signal, ...] = ()
+    """The signals with an open incident, the most urgent first."""
     changes: tuple[FieldChange, ...] = ()
     denials: tuple[Denial, ...] = ()
     explanation: str
     """One readable sentence."""
+    unknown_signals: tuple[Signal, ...] = ()
+    """The signals that use up their one raise under Unknown if this is acted on."""
     floor_expires_at: UtcTime | None = None
     """If min instances are raised: until when, unless the incident lasts longer."""
     next_look_at: UtcTime | None = None

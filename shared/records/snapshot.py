@@ -1,6 +1,7 @@
 """What reconcile reads of one service in one round trip: the owner's wish, its own state, and the fleet's brakes."""
 
 from shared.records.base import Record
+from shared.records.facts import LongText
 from shared.records.fleet import Fleet, FleetUsage
 from shared.records.metric import Metric, Unknown
 from shared.records.observed import Observed
@@ -24,7 +25,8 @@ class Observation(Record):
     """Instances, active and idle, of all revisions that serve."""
     quota_instances: Metric
     """How many instances of the service's shape the project may run in the region, those running included."""
-    fleet_usage: FleetUsage
+    fleet_usage: FleetUsage | None = None
+    """None: not asked for, because nothing is about to change; the brakes are then not looked at."""
     operation: "OperationStatus | None" = None
     """Of the act under way, if it has one."""
 
@@ -33,7 +35,7 @@ class OperationStatus(Record):
     """A long-running operation of Cloud Run, re-read by name. `error` is its text if it failed."""
 
     done: bool
-    error: str | None = None
+    error: LongText | None = None
 
 
 Observation.model_rebuild()

@@ -47,7 +47,7 @@ class Tombstone(Record):
 
 
 class Episode(Record):
-    """One stretch of trouble of one signal: from its first open incident until `EPISODE_GRACE_SECONDS` after its last one ended.
+    """One stretch of trouble of one signal: from its first open incident until a grace after its last one ended.
 
     The anchors are the bounds in force when its first incident was decided on: targets are computed from them, so that a
     thousand incidents of one trouble ask for the same target.
@@ -55,8 +55,8 @@ class Episode(Record):
 
     signal: Signal
     started_at: UtcTime
-    last_open_at: UtcTime
-    """When an incident of the signal was last seen open."""
+    ended_at: UtcTime | None = None
+    """When its last open incident ended; None while one is open. A new incident within the grace continues the episode."""
     anchor_min: Annotated[int, Field(ge=0)]
     anchor_max: Annotated[int, Field(ge=0)]
     anchored_at: UtcTime
@@ -96,15 +96,22 @@ class Act(Record):
 
     act_id: ShortText
     decision_id: ShortText
-    signal: Signal | None
+    signals: Annotated[tuple[Signal, ...], Field(max_length=len(Signal))] = ()
+    """The signals it answers; none where it only follows the spec or the clock."""
     announced_at: UtcTime
     lease_expires_at: UtcTime
     """Until then nobody else touches it; afterwards whoever looks settles it from what Cloud Run says."""
     base_generation: int
     before: Bounds
     after: Bounds
+    min_in_force: Annotated[int, Field(ge=0)]
+    max_in_force: Annotated[int, Field(ge=0)]
+    """What was in force before it, revision-level bounds and the platform's default included."""
+    generation: int
+    """The spec's generation it was decided for."""
     floor_expires_at: UtcTime | None = None
-    raised_while_unknown: bool = False
+    unknown_signals: Annotated[tuple[Signal, ...], Field(max_length=len(Signal))] = ()
+    """The signals whose one raise under Unknown this is."""
     operation: ShortText | None = None
     """Cloud Run's operation, once the write was accepted; remembered and re-read, never waited for."""
 
@@ -168,6 +175,8 @@ class ServiceState(Record):
     incidents: Annotated[tuple[Incident, ...], Field(max_length=KEPT_INCIDENTS)] = ()
     incidents_not_kept: Annotated[int, Field(ge=0)] = 0
     """Open incidents beyond the kept ones."""
+    incidents_not_kept_until: UtcTime | None = None
+    """When the last of those counts as over even without a close."""
     tombstones: Annotated[tuple[Tombstone, ...], Field(max_length=KEPT_TOMBSTONES)] = ()
     tombstones_dropped: Annotated[int, Field(ge=0)] = 0
     episodes: Annotated[tuple[Episode, ...], Field(max_length=len(Signal))] = ()
@@ -179,7 +188,7 @@ class ServiceState(Record):
     act: Act | None = None
     last_act: LastAct | None = None
     quota_ceiling: QuotaCeiling | None = None
-    foreign_change: ForeignChange | None = None
+    foreign_changes: Annotated[tuple[ForeignChange, ...], Field(max_length=len(OwnedField))] = ()
     conditions: Annotated[tuple[Condition, ...], Field(max_length=8)] = ()
     last_decision_id: ShortText | None = None
     decision_fingerprint: ShortText | None = None

@@ -1,0 +1,49 @@
+# Trimtab. `make help` lists what there is; `make demo` and `make test` need nothing but Python 3.11+ and a package index.
+PYTHON ?= python3
+BIN := .venv/bin
+CHECKED := shared cli functions tests docs/generate.py
+
+.DEFAULT_GOAL := help
+.PHONY: help test demo check format bench docs lock clean
+
+help: ## List the targets
+	@grep -hE '^[a-zA-Z._-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+.venv: .venv/installed ## Make the virtual environment with all locked dependencies
+
+.venv/installed: requirements/dev.txt pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Trimtab needs Python 3.11 or newer; set PYTHON=")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+demo: .venv/installed ## One service at its cap: the alert, the decision, the write, the slow way down (simulated Cloud Run)
+	$(BIN)/trimtab demo
+
+test: .venv/installed ## All tests; those that need an emulator skip with a reason where its jar is absent
+	$(BIN)/pytest
+
+check: .venv/installed ## Format, lint, types, layers, docs freshness
+	$(BIN)/ruff format --check $(CHECKED)
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python docs/generate.py --check
+
+format: .venv/installed ## Format and fix what can be fixed
+	$(BIN)/ruff format $(CHECKED)
+	$(BIN)/ruff check --fix $(CHECKED)
+
+bench: .venv/installed ## Measure side by side and print the table that docs/benchmarks.md holds
+	$(BIN)/python -m tests.benchmarks
+
+docs: .venv/installed ## Regenerate docs/reference from the code
+	$(BIN)/python docs/generate.py
+
+lock: ## Resolve the dependencies anew, with hashes (needs uv)
+	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-emit-index-url --extra dev pyproject.toml -o requirements/dev.txt
+	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-emit-index-url -c requirements/dev.txt pyproject.toml -o requirements/functions.txt
+
+clean: ## Remove what was made here
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

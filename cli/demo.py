@@ -1,0 +1,42 @@
+"""`trimtab demo`: the alert, the decision with its why, the write, the slow way down, on a simulated Cloud Run."""
+
+import json
+import logging
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+WHO = {"world": "world", "monitoring": "alert", "decision": "decision", "cloud-run": "cloud run"}
+
+
+def demo(*, json_lines: Annotated[bool, typer.Option("--json", help="One JSON object per step instead of a table.")] = False) -> None:
+    """One service at its cap: a real alert body, the decision and why, one write, the slow way down. All figures are simulated."""
+    from shared import log
+    from shared.local.story import tell
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    with log.silenced():
+        steps = list(tell())
+    if json_lines:
+        for step in steps:
+            typer.echo(json.dumps(step._asdict()))
+        return
+    console = Console(soft_wrap=False, highlight=False, width=None)
+    console.print("ranker: TF Serving on one L4 per instance.")
+    console.print("Real: the functions, the store, the push bodies, the google-cloud-run client.")
+    console.print("Simulated: Cloud Run, the traffic, the time.\n")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("at", justify="right", style="dim", no_wrap=True)
+    table.add_column("who", no_wrap=True)
+    table.add_column("what", overflow="fold")
+    for step in steps:
+        minutes, seconds = divmod(step.at_seconds, 60)
+        table.add_row(f"{minutes:d}:{seconds:02d}", WHO[step.who], step.what)
+    console.print(table)
+    last = steps[-1].data
+    console.print(
+        f"{last['cloud_run_writes']} Cloud Run writes in all; max {last['max_instance_count']}, "
+        f"{last['simulated_instances']} simulated instances run at the end."
+    )

@@ -1,0 +1,59 @@
+"""`trimtab local`: all of Trimtab on this machine, in real time, with a simulated Cloud Run to steer."""
+
+import signal
+import threading
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+HOST = "127.0.0.1"
+TICK_SECONDS = 60.0
+
+
+def local(
+    *,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port on 127.0.0.1; 0 takes a free one.")] = 8080,
+    data: Annotated[Path | None, typer.Option(help="Keep the SQLite file here; without it everything is forgotten at the end.")] = None,
+    demand: Annotated[float, typer.Option(min=0, max=1000, help="How many simulated instances the traffic keeps busy.")] = 6.0,
+    tick_seconds: Annotated[float, typer.Option(min=0.1, max=3600, help="The schedule's period.")] = TICK_SECONDS,
+) -> None:
+    """Run alert, schedule and reconcile here, with SQLite, a bus that posts real push bodies and a simulated Cloud Run."""
+    from werkzeug.middleware.dispatcher import DispatcherMiddleware
+    from werkzeug.serving import make_server
+
+    from shared.clock import SystemClock, SystemIds
+    from shared.local.edition import LocalEdition
+    from shared.local.story import CAP, SERVICE, spec
+    from shared.records.observed import Bounds
+
+    if data is not None:
+        data.parent.mkdir(parents=True, exist_ok=True)
+    clock = SystemClock()
+    stopped = threading.Event()
+    with LocalEdition(data or ":memory:", clock, SystemIds(clock)) as edition:
+        edition.adopt(spec(), Bounds(max_instance_count=CAP), demand=demand)
+        mounted: dict[str, Any] = {f"/{name}": application for name, application in edition.applications.items()}
+        server = make_server(HOST, port, DispatcherMiddleware(_nothing_here, mounted), threaded=True)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stopped.set())
+        edition.bus.start(workers=2)
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        base = f"http://{HOST}:{server.server_port}"
+        typer.echo(f"trimtab local: {base}/alert, {base}/schedule and {base}/reconcile take Pub/Sub push bodies; Ctrl-C ends it.")
+        typer.echo(f"{SERVICE} is simulated: Cloud Run allows {CAP} instances, the traffic wants {demand:g}.")
+        typer.echo("Every line below is one event, as Cloud Logging would get it.", nl=True)
+        try:
+            while not stopped.wait(tick_seconds):
+                edition.tick()
+        finally:
+            server.shutdown()
+            thread.join()
+            server.server_close()
+            edition.bus.stop()
+
+
+def _nothing_here(_environ: dict[str, Any], start_response: Any) -> list[bytes]:
+    start_response("404 Not Found", [("Content-Type", "text/plain")])
+    return [b"POST to /alert, /schedule or /reconcile\n"]

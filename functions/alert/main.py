@@ -1,0 +1,16 @@
+"""Cloud Monitoring notifications, pushed by Pub/Sub, become facts."""
+
+import functions_framework
+from flask import Request
+
+import shared.gcp.firestore_store
+import shared.gcp.pubsub_bus  # noqa: F401 (clients are imported at start-up, under the CPU boost; made at their first use)
+from shared import wiring
+from shared.handlers.alert import handle_alert
+from shared.handlers.answer import serve
+
+
+@functions_framework.http
+def alert(request: Request) -> tuple[str, int]:
+    """Decode, call, answer."""
+    return serve("alert", request, lambda headers, read: handle_alert(headers, read, wiring.alert_ports()))

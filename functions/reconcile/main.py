@@ -1,0 +1,17 @@
+"""Wakes, pushed by Pub/Sub: fold, observe, decide, commit, act, record."""
+
+import functions_framework
+from flask import Request
+
+import shared.gcp.cloud_run
+import shared.gcp.firestore_store
+import shared.gcp.pubsub_bus  # noqa: F401 (clients are imported at start-up, under the CPU boost; made at their first use)
+from shared import wiring
+from shared.handlers.answer import serve
+from shared.handlers.reconcile import handle_wake
+
+
+@functions_framework.http
+def reconcile(request: Request) -> tuple[str, int]:
+    """Decode, call, answer."""
+    return serve("reconcile", request, lambda headers, read: handle_wake(headers, read, wiring.reconcile_ports()))

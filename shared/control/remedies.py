@@ -1,0 +1,251 @@
+"""The remedies of the fast knob: what each signal asks of `service.scaling`, and what the spec and the clock ask of it.
+
+A remedy gives wishes, absolute values computed from the episode's anchor, and denials where it knows that there is nothing to wish
+for. Whether a wish may come true is the guards' business.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from shared.control.ceilings import Ceiling, price_of
+from shared.control.episodes import open_signals
+from shared.control.inflight import last_attempt
+from shared.control.timing import EFFECT_SECONDS, FLOOR_SECONDS
+from shared.records.metric import Known, Metric, Unknown
+from shared.records.observed import Observed
+from shared.records.plan import Denial, DenialCode
+from shared.records.service import OwnedField
+from shared.records.signals import Signal
+from shared.records.snapshot import ManagedService
+from shared.records.state import Episode
+
+MIN = OwnedField.MIN_INSTANCE_COUNT
+MAX = OwnedField.MAX_INSTANCE_COUNT
+
+NO_FAST_REMEDY = {
+    Signal.QUEUE_FULL: "the batching queue refuses requests; queue, batch size or speed must change, which needs a new revision",
+    Signal.THREAD_GAP: "the server's threads are exhausted; thread count and concurrency must change together, which needs a new revision",
+    Signal.GPU_MEMORY: "GPU memory is nearly full; batch size or model versions in memory must change, which needs a new revision",
+    Signal.ERROR_RATIO: "requests fail; more instances of a failing server do not fail less, look at the newest revision and its logs",
+    Signal.LATENCY: "requests are slow; whether batching, the queue or capacity is the cause cannot be told from this alert alone",
+    Signal.CPU_HIGH_GPU_LOW: "the CPU is busy and the GPU idles; batching or CPU per instance must change, which needs a new revision",
+    Signal.NO_DATA: "a series is absent; without data nothing is known, and nothing is lowered until it is back",
+}
+"""Why an instance bound does not cure these signals."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A value wanted for one field.
+
+    `before` is what the field holds, `in_force` what Cloud Run goes by (it differs where the field is not set or the revision has
+    a bound of its own), `target` what may be written, `wanted` what it was before limits cut it.
+    """
+
+    field: OwnedField
+    before: int
+    in_force: int
+    target: int
+    wanted: int
+    reason: str
+    predicted: str
+    signal: Signal | None = None
+    limited_by: Ceiling | None = None
+    while_unknown: bool = False
+
+    @property
+    def outward(self) -> bool:
+        """Whether it asks for more capacity."""
+        return self.target > self.in_force
+
+
+@dataclass
+class Wishes:
+    """What came out of all remedies: wishes by field (the furthest outward wins) and denials."""
+
+    by_field: dict[OwnedField, Wish] = field(default_factory=dict)
+    denials: list[Denial] = field(default_factory=list)
+
+    def add(self, wish: Wish) -> None:
+        """Keep the wish unless a stronger one for its field is there."""
+        other = self.by_field.get(wish.field)
+        if other is None or wish.target > other.target:
+            self.by_field[wish.field] = wish
+
+    def deny(self, code: DenialCode, message: str, owned: OwnedField | None = None, wanted: int | None = None) -> None:
+        """Note something that is not wished for, and why."""
+        self.denials.append(Denial(code=code, field=owned, wanted=wanted, message=message))
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Everything a remedy looks at."""
+
+    service: ManagedService
+    observed: Observed
+    instance_count: Metric
+    ceilings: tuple[Ceiling, ...]
+    now: datetime
+
+    @property
+    def episodes(self) -> dict[Signal, Episode]:
+        """The running episodes by signal."""
+        return {episode.signal: episode for episode in self.service.state.episodes}
+
+    def cut(self, wanted: int, *, at_least: int) -> tuple[int, Ceiling | None]:
+        """The wanted value under the lowest ceiling (never below `at_least`), and the ceiling that cut it."""
+        lowest = self.ceilings[0]
+        if wanted <= lowest.instances:
+            return wanted, None
+        return max(at_least, lowest.instances), lowest
+
+    def dollars(self, instances: int) -> str:
+        """What so many instances more or fewer cost an hour, in words."""
+        price = price_of(self.service, self.observed)
+        return "at a price that is not known" if price is None else f"${abs(instances) * price:.2f} per hour"
+
+
+def for_signals(scene: Scene) -> Wishes:
+    """What the open signals ask for."""
+    wishes = Wishes()
+    for signal in open_signals(scene.service.state):
+        changed_at = last_attempt(scene.service.state, signal)
+        if changed_at is not None and scene.now < changed_at + timedelta(seconds=EFFECT_SECONDS):
+            shows_at = changed_at + timedelta(seconds=EFFECT_SECONDS)
+            message = (
+                f"the last change for {signal} was made at {changed_at:%H:%M:%S} UTC; whether it helped shows from {shows_at:%H:%M:%S} on"
+            )
+            wishes.deny(DenialCode.COOLDOWN, message)
+        elif signal == Signal.NO_INSTANCE:
+            _no_instance(scene, wishes)
+        elif signal == Signal.PENDING_LATENCY:
+            _raise_min(scene, wishes, signal, "requests wait for an instance to start")
+        elif signal in NO_FAST_REMEDY:
+            wishes.deny(DenialCode.NO_FAST_REMEDY, f"{signal}: {NO_FAST_REMEDY[signal]}")
+    return wishes
+
+
+def for_spec(scene: Scene) -> Wishes:
+    """What the owner's bounds ask for, whatever the traffic."""
+    wishes = Wishes()
+    scale, observed = scene.service.document.spec.scale, scene.observed
+    if observed.max_in_force > scale.max_instance_count:
+        wishes.add(
+            Wish(
+                field=MAX,
+                before=observed.bounds.max_instance_count,
+                in_force=observed.max_in_force,
+                target=scale.max_instance_count,
+                wanted=scale.max_instance_count,
+                reason=f"the spec allows at most {scale.max_instance_count} instances, {observed.max_in_force} were allowed",
+                predicted=f"at most {scale.max_instance_count} instances run",
+            )
+        )
+    minimum = min(max(observed.bounds.min_instance_count, scale.min_instance_count), scale.max_instance_count)
+    if minimum != observed.bounds.min_instance_count and (
+        minimum < observed.bounds.min_instance_count or observed.min_in_force < scale.min_instance_count
+    ):
+        wishes.add(
+            Wish(
+                field=MIN,
+                before=observed.bounds.min_instance_count,
+                in_force=observed.min_in_force,
+                target=minimum,
+                wanted=minimum,
+                reason=f"the spec wants between {scale.min_instance_count} and {scale.max_instance_count} instances kept",
+                predicted=f"{minimum} instances are kept warm",
+            )
+        )
+    return wishes
+
+
+def _no_instance(scene: Scene, wishes: Wishes) -> None:
+    """Requests are refused with 429: at the bound it must rise, below it instances start too late."""
+    count, bound = scene.instance_count, scene.observed.max_in_force
+    if isinstance(count, Known) and count.value < bound:
+        _raise_min(
+            scene,
+            wishes,
+            Signal.NO_INSTANCE,
+            f"requests are refused while {count.value:g} of {bound} instances run: instances start too late",
+        )
+        return
+    episode = scene.episodes[Signal.NO_INSTANCE]
+    wanted = 2 * episode.anchor_max
+    if wanted <= bound:
+        wishes.deny(
+            DenialCode.TARGET_REACHED,
+            f"no-instance: {bound} instances are allowed, twice the {episode.anchor_max} in force when the incident was first decided on; "
+            "Trimtab raises again when a new incident opens at the new bound, a person can raise it now",
+            MAX,
+            wanted,
+        )
+        return
+    if isinstance(count, Unknown) and episode.raised_while_unknown:
+        wishes.deny(
+            DenialCode.UNKNOWN,
+            f"no-instance: the instance count is unknown ({count.reason}); the one raise without it has been made in this episode",
+            MAX,
+            wanted,
+        )
+        return
+    target, ceiling = scene.cut(wanted, at_least=bound)
+    if target <= bound and ceiling is not None:
+        wishes.deny(ceiling.code, f"no-instance: {bound} instances are allowed and {wanted} are wanted, but {ceiling.message}", MAX, wanted)
+        return
+    used = f"{count.value:g} of {bound} instances run" if isinstance(count, Known) else f"how many of {bound} instances run is unknown"
+    wishes.add(
+        Wish(
+            field=MAX,
+            before=scene.observed.bounds.max_instance_count,
+            in_force=bound,
+            target=target,
+            wanted=wanted,
+            reason=f"requests are refused for want of an instance and {used}",
+            predicted=f"up to {target - bound} more instances start; at most {scene.dollars(target - bound)} more",
+            signal=Signal.NO_INSTANCE,
+            limited_by=ceiling,
+            while_unknown=isinstance(count, Unknown),
+        )
+    )
+
+
+def _raise_min(scene: Scene, wishes: Wishes, signal: Signal, why: str) -> None:
+    """Keep what runs warm and one more: the absolute target comes from the episode's anchor and the known instance count."""
+    count, observed = scene.instance_count, scene.observed
+    episode = scene.episodes[signal]
+    if isinstance(count, Unknown) and episode.raised_while_unknown:
+        wishes.deny(
+            DenialCode.UNKNOWN,
+            f"{signal}: the instance count is unknown ({count.reason}); the one raise without it has been made in this episode",
+            MIN,
+        )
+        return
+    running = round(count.value) if isinstance(count, Known) else 0
+    wanted = min(max(episode.anchor_min + 1, running), observed.max_in_force)
+    if wanted <= observed.min_in_force:
+        wishes.deny(DenialCode.TARGET_REACHED, f"{signal}: {observed.min_in_force} instances are kept warm already", MIN, wanted)
+        return
+    target, ceiling = scene.cut(wanted, at_least=observed.min_in_force)
+    if target <= observed.min_in_force and ceiling is not None:
+        wishes.deny(ceiling.code, f"{signal}: {wanted} warm instances are wanted, but {ceiling.message}", MIN, wanted)
+        return
+    wishes.add(
+        Wish(
+            field=MIN,
+            before=observed.bounds.min_instance_count,
+            in_force=observed.min_in_force,
+            target=target,
+            wanted=wanted,
+            reason=why,
+            predicted=f"{target} instances are kept warm, at most {scene.dollars(target - observed.min_in_force)} more",
+            signal=signal,
+            limited_by=ceiling,
+            while_unknown=isinstance(count, Unknown),
+        )
+    )
+
+
+def floor_until(scene: Scene) -> datetime:
+    """Until when raised min instances stay, unless the trouble lasts longer."""
+    return scene.now + timedelta(seconds=FLOOR_SECONDS)

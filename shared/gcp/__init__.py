@@ -1,0 +1,1 @@
+"""The ports on Google Cloud, one module per service."""

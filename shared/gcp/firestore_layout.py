@@ -1,0 +1,218 @@
+"""Where each document lies in Firestore, what its fields are, and how they become records.
+
+* `services/{id}`: `record`, `sweep_slot`.
+* `services/{id}/facts/{key}`: `record`, `created_at`, `expire_at`, `schema_version`.
+* `services/{id}/state/current`: `record`, `next_look_at`, `usd_per_hour_at_max`, `committed_at`.
+* `services/{id}/decisions/{id}`: `record`, `decided_at`, `expire_at`.
+* `parked/{key}`: the fields of `records.parked.Parked` side by side; `attributes` as JSON text, because their names come from
+  outside and Firestore refuses some as field names; `parked_at` as a native time.
+* `fleet/current`: `record`; `fleet/current/acts/{minute}-{index}`: `minute`, `expire_at`.
+
+`record` is the record's JSON form as a map. `committed_at` is the server's time: it makes every commit a change, because Firestore
+keeps the old update time, which is our token, where a write changes nothing.
+"""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, TypeVar
+
+from google.cloud.firestore import SERVER_TIMESTAMP, Client, DocumentReference, DocumentSnapshot
+from pydantic import ValidationError
+
+from shared.records.base import Record
+from shared.records.decision import DECISION_TTL_SECONDS, Decision
+from shared.records.facts import FACT_TTL_SECONDS, Fact, StoredFact, UnreadableFact
+from shared.records.fleet import ActSlot
+from shared.records.parked import Parked
+from shared.records.service import ServiceDocument
+from shared.records.state import ServiceState
+from shared.records.subject import ServiceId, document_id
+
+ACT_SLOT_TTL_SECONDS = 24 * 3600
+"""Act slots count in their own minute only; a day leaves something to look at."""
+ERROR_LIMIT_CHARACTERS = 1_024
+BODY_LIMIT_CHARACTERS = 64 * 1024
+
+REQUIRED_INDEXES: Final = (
+    ("state", ("next_look_at ASCENDING",), "COLLECTION_GROUP"),
+    ("state", ("usd_per_hour_at_max ASCENDING",), "COLLECTION_GROUP"),
+    ("facts", ("created_at ASCENDING",), "COLLECTION_GROUP"),
+)
+"""Indexes that production must create (collection group, fields, query scope); the emulator needs none.
+
+All are single-field indexes with collection-group scope, which Firestore does not build by itself. The other queries live on the
+single-field indexes it does build: `facts.created_at`, `services.sweep_slot`, `acts.minute`, `decisions.decided_at`,
+`parked.parked_at` (collection scope).
+"""
+
+UNINDEXED_FIELDS: Final = (
+    ("services", "record"),
+    ("facts", "record"),
+    ("state", "record"),
+    ("state", "committed_at"),
+    ("decisions", "record"),
+    ("fleet", "record"),
+    ("parked", "body"),
+    ("parked", "attributes"),
+)
+"""Fields (collection group, field) that no query needs: exempt them, or every commit pays for hundreds of index entries."""
+
+TTL_FIELDS: Final = (("facts", "expire_at"), ("decisions", "expire_at"), ("acts", "expire_at"))
+"""Fields (collection group, field) on which production must switch time-to-live on."""
+
+_R = TypeVar("_R", bound=Record)
+
+
+class Layout:
+    """The references of one database."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def service(self, service: ServiceId) -> DocumentReference:
+        """`services/{id}`."""
+        return self._client.collection("services").document(document_id(str(service)))
+
+    def state(self, service: ServiceId) -> DocumentReference:
+        """`services/{id}/state/current`."""
+        return self.service(service).collection("state").document("current")
+
+    def fact(self, service: ServiceId, key: str) -> DocumentReference:
+        """`services/{id}/facts/{key}` of a natural key."""
+        return self.service(service).collection("facts").document(document_id(key))
+
+    def decision(self, service: ServiceId, decision_id: str) -> DocumentReference:
+        """`services/{id}/decisions/{id}`."""
+        return self.service(service).collection("decisions").document(document_id(decision_id))
+
+    def parked(self, key: str) -> DocumentReference:
+        """`parked/{key}`."""
+        return self._client.collection("parked").document(document_id(key))
+
+    def fleet(self) -> DocumentReference:
+        """`fleet/current`."""
+        return self._client.collection("fleet").document("current")
+
+    def act_slot(self, slot: ActSlot) -> DocumentReference:
+        """`fleet/current/acts/{minute}-{index}`."""
+        return self.fleet().collection("acts").document(slot.document_id)
+
+
+def fact_fields(fact: Fact) -> dict[str, Any]:
+    """The document of a fact; `created_at` is filled in by the server."""
+    return {
+        "schema_version": fact.schema_version,
+        "record": fact.to_stored(),
+        "created_at": SERVER_TIMESTAMP,
+        "expire_at": datetime.now(UTC) + timedelta(seconds=FACT_TTL_SECONDS),
+    }
+
+
+def service_fields(document: ServiceDocument) -> dict[str, Any]:
+    """The document of a spec."""
+    return {"record": document.to_stored(), "sweep_slot": document.id.sweep_slot}
+
+
+def state_fields(state: ServiceState) -> dict[str, Any]:
+    """The document of a state."""
+    return {
+        "record": state.to_stored(),
+        "next_look_at": state.next_look_at,
+        "usd_per_hour_at_max": state.usd_per_hour_at_max,
+        "committed_at": SERVER_TIMESTAMP,
+    }
+
+
+def decision_fields(decision: Decision) -> dict[str, Any]:
+    """The document of a decision."""
+    return {
+        "record": decision.to_stored(),
+        "decided_at": decision.decided_at,
+        "expire_at": decision.decided_at + timedelta(seconds=DECISION_TTL_SECONDS),
+    }
+
+
+def parked_fields(parked: Parked) -> dict[str, Any]:
+    """The document of a parked entry."""
+    return {
+        **parked.to_stored(),
+        "attributes": json.dumps(parked.attributes, sort_keys=True),
+        "parked_at": parked.parked_at,
+    }
+
+
+def act_slot_fields(slot: ActSlot) -> dict[str, Any]:
+    """The document of an act slot."""
+    taken_in = datetime.strptime(slot.minute, "%Y%m%d%H%M").replace(tzinfo=UTC)
+    return {"minute": slot.minute, "expire_at": taken_in + timedelta(seconds=ACT_SLOT_TTL_SECONDS)}
+
+
+def record_of(kind: type[_R], snapshot: DocumentSnapshot, name: str, unreadable: dict[str, str]) -> _R | None:
+    """The record of a document; None if there is no document, or if it cannot be read: then `unreadable[name]` says why."""
+    if not snapshot.exists:
+        return None
+    try:
+        return kind.from_stored((snapshot.to_dict() or {}).get("record"))
+    except ValidationError as error:
+        unreadable[name] = str(error)[:ERROR_LIMIT_CHARACTERS]
+        return None
+
+
+def parked_of(snapshot: DocumentSnapshot) -> Parked | None:
+    """The parked entry of a document; None if it cannot be read."""
+    stored = snapshot.to_dict() or {}
+    try:
+        return Parked.from_stored({**stored, "attributes": json.loads(stored.get("attributes", "{}"))})
+    except (ValidationError, ValueError, TypeError):
+        return None
+
+
+def fact_of(snapshot: DocumentSnapshot) -> StoredFact | UnreadableFact:
+    """The fact of a document that has a `created_at`; one that cannot be read is named by its document id."""
+    created_at = snapshot.get("created_at")
+    position = position_of(created_at, snapshot.id)
+    unreadable: dict[str, str] = {}
+    fact = record_of(Fact, snapshot, "fact", unreadable)
+    if fact is None:
+        body = json.dumps((snapshot.to_dict() or {}).get("record"), default=str)[:BODY_LIMIT_CHARACTERS]
+        return UnreadableFact(key=snapshot.id, position=position, error=unreadable.get("fact", "no record"), body=body)
+    return StoredFact(key=fact.key, position=position, created_at=plain_time(created_at), fact=fact)
+
+
+def position_of(created_at: datetime, fact_id: str) -> str:
+    """The position of a fact: its time with a fixed number of digits, then its document id. Sorts as Firestore does."""
+    return f"{plain_time(created_at):%Y-%m-%dT%H:%M:%S.%fZ}|{fact_id}"
+
+
+def read_position(position: str) -> tuple[datetime, str]:
+    """The time and the document id of a position.
+
+    Raises:
+        ValueError: it is not one of `position_of`.
+    """
+    time_text, bar, fact_id = position.partition("|")
+    if not bar:
+        raise ValueError(f"position {position[:80]!r}: want <time>|<document id>")
+    return datetime.strptime(time_text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC), fact_id
+
+
+def plain_time(moment: datetime) -> datetime:
+    """The library's datetime with nanoseconds as an ordinary one (Firestore keeps microseconds), in UTC."""
+    utc = moment.astimezone(UTC)
+    return datetime(utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second, utc.microsecond, tzinfo=UTC)
+
+
+def service_of(reference: DocumentReference) -> ServiceId | None:
+    """The service under which a document lies; None for documents of other subjects and for ids that are no service's."""
+    parent = reference.parent.parent
+    if parent is None or parent.parent.id != "services":
+        return None
+    return service_of_id(parent.id)
+
+
+def service_of_id(name: str) -> ServiceId | None:
+    """The service of a document id; None if it is none."""
+    try:
+        return ServiceId.parse(name)
+    except ValueError:
+        return None

@@ -1,0 +1,177 @@
+"""The store's queries: bounded, paged by cursor, and reading no more fields than they need."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from google.api_core.retry import Retry as LibraryRetry
+from google.cloud.firestore import Client, CollectionGroup, CollectionReference, DocumentSnapshot, FieldFilter, Query
+
+from shared.gcp.firestore_layout import (
+    Layout,
+    fact_of,
+    parked_of,
+    position_of,
+    read_position,
+    record_of,
+    service_of,
+    service_of_id,
+)
+from shared.gcp.google_errors import mendable_as_retry
+from shared.records.decision import Decision
+from shared.records.facts import FactPage
+from shared.records.parked import Parked
+from shared.records.subject import ServiceId
+
+RPC_TIMEOUT_SECONDS = 10.0
+"""Of every call. Firestore answers in tens of milliseconds; a function has to answer within a minute."""
+PAGE_DOCUMENTS = 300
+"""How many keys one page of a listing fetches."""
+UNFOLDED_LIMIT_FACTS = 5_000
+"""How many facts one search for unfolded services looks at, oldest first."""
+STATES_PER_READ = 200
+"""How many cursors are read in one call."""
+
+NEVER_RETRY = LibraryRetry(predicate=lambda _error: False)
+"""For reads. The library's streams cannot take `retry=None`: at an error they call its predicate."""
+
+_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+_BY_TIME = ("created_at", "__name__")
+
+_log = logging.getLogger(__name__)
+
+
+class FirestoreQueries:
+    """The queries of `FirestoreStore`.
+
+    Why facts settle: Firestore stamps `created_at` when a request begins, to the millisecond, and not when it commits. A fact with
+    an earlier stamp can therefore appear after one with a later stamp was read, and a cursor that has passed it would never see it.
+    So a page whose newest fact is younger than `settle_seconds` at the moment of the read is read again when it no longer is, and
+    only what was old enough by then is given out. `sleep` waits that long.
+    """
+
+    def __init__(self, client: Client, *, settle_seconds: float, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._client = client
+        self._layout = Layout(client)
+        self._settle = timedelta(seconds=settle_seconds)
+        self._sleep = sleep
+
+    def facts_after(self, service: ServiceId, position: str | None, *, limit: int) -> FactPage:
+        """The page of settled facts behind `position`; facts that are too young are waited for, for at most `settle_seconds`."""
+        with mendable_as_retry(f"reading facts of {service}"):
+            found = self._facts(service, position, limit + 1)
+            if not found:
+                return FactPage(facts=(), more=False)
+            newest = found[min(len(found), limit) - 1].get("created_at")
+            wait = newest + self._settle - found[0].read_time
+            if wait > timedelta(0):
+                self._sleep(wait.total_seconds())
+                found = self._facts(service, position, limit + 1)
+            given = [snapshot for snapshot in found[:limit] if snapshot.get("created_at") <= newest]
+        return FactPage(facts=tuple(fact_of(snapshot) for snapshot in given), more=len(found) > len(given))
+
+    def due_services(self, now: datetime, sweep_slot: int) -> Iterator[ServiceId]:
+        """States whose time has come, then the services of the sweep slot; each once, a page at a time."""
+        seen: set[ServiceId] = set()
+        due = self._client.collection_group("state").where(filter=FieldFilter("next_look_at", "<=", now)).select(["next_look_at"])
+        for snapshot in self._pages(due, ("next_look_at", "__name__"), f"listing services due at {now}"):
+            service = service_of(snapshot.reference)
+            if service is not None and service not in seen:
+                seen.add(service)
+                yield service
+        slot = self._client.collection("services").where(filter=FieldFilter("sweep_slot", "==", sweep_slot)).select([])
+        for snapshot in self._pages(slot, ("__name__",), f"listing services of slot {sweep_slot}"):
+            service = service_of_id(snapshot.id)
+            if service is not None and service not in seen:
+                seen.add(service)
+                yield service
+
+    def unfolded_services(self, since: datetime, until: datetime) -> list[ServiceId]:
+        """Of the facts created in [since, until): the services whose cursor stands before the newest of theirs."""
+        newest: dict[ServiceId, str] = {}
+        window = (
+            self._client.collection_group("facts")
+            .where(filter=FieldFilter("created_at", ">=", since))
+            .where(filter=FieldFilter("created_at", "<", until))
+            .select(["created_at"])
+        )
+        looked_at = 0
+        for snapshot in self._pages(window, _BY_TIME, "listing facts", limit=UNFOLDED_LIMIT_FACTS):
+            looked_at += 1
+            service = service_of(snapshot.reference)
+            if service is not None:
+                newest[service] = position_of(snapshot.get("created_at"), snapshot.id)
+        if looked_at == UNFOLDED_LIMIT_FACTS:
+            _log.warning("more than %d facts between %s and %s: only the oldest were looked at", looked_at, since, until)
+        cursors = self._cursors(list(newest))
+        return sorted((service for service, position in newest.items() if position > cursors.get(service, "")), key=str)
+
+    def count_acts(self, minute: str) -> int:
+        """The number of act slots of a minute, counted by the server."""
+        query = self._layout.fleet().collection("acts").where(filter=FieldFilter("minute", "==", minute)).count(alias="value")
+        return int(self._aggregate(query, "counting acts"))
+
+    def sum_usd_per_hour_at_max(self) -> float:
+        """The sum over all states, added up by the server."""
+        query = self._client.collection_group("state").sum("usd_per_hour_at_max", alias="value")
+        return float(self._aggregate(query, "adding up dollars per hour"))
+
+    def decisions(self, service: ServiceId, limit: int) -> list[Decision]:
+        """The newest decisions that can be read, newest first."""
+        query = self._layout.service(service).collection("decisions").order_by("decided_at", direction=Query.DESCENDING).limit(limit)
+        read = (record_of(Decision, snapshot, "decision", {}) for snapshot in self._all(query, f"reading decisions of {service}"))
+        return [decision for decision in read if decision is not None]
+
+    def parked(self, limit: int) -> list[Parked]:
+        """The newest parked entries that can be read, newest first."""
+        query = self._client.collection("parked").order_by("parked_at", direction=Query.DESCENDING).limit(limit)
+        read = (parked_of(snapshot) for snapshot in self._all(query, "reading parked entries"))
+        return [parked for parked in read if parked is not None]
+
+    def _facts(self, service: ServiceId, position: str | None, limit: int) -> list[DocumentSnapshot]:
+        collection: CollectionReference = self._layout.service(service).collection("facts")
+        after, fact_id = read_position(position) if position else (_EARLIEST, "")
+        # The comparison keeps out a `created_at` that is no time; those would sort behind every position.
+        query = collection.where(filter=FieldFilter("created_at", ">=", after)).order_by("created_at").order_by("__name__")
+        if fact_id:
+            query = query.start_after({"created_at": after, "__name__": collection.document(fact_id)})
+        return list(query.limit(limit).stream(retry=NEVER_RETRY, timeout=RPC_TIMEOUT_SECONDS))
+
+    def _cursors(self, services: Sequence[ServiceId]) -> dict[ServiceId, str]:
+        cursors: dict[ServiceId, str] = {}
+        for start in range(0, len(services), STATES_PER_READ):
+            references = [self._layout.state(service) for service in services[start : start + STATES_PER_READ]]
+            with mendable_as_retry("reading cursors"):
+                for snapshot in self._client.get_all(references, ["record.cursor"], retry=NEVER_RETRY, timeout=RPC_TIMEOUT_SECONDS):
+                    service = service_of(snapshot.reference)
+                    record = (snapshot.to_dict() or {}).get("record")
+                    if service is not None and isinstance(record, dict) and isinstance(record.get("cursor"), str):
+                        cursors[service] = record["cursor"]
+        return cursors
+
+    def _pages(
+        self, query: Query | CollectionGroup, order: Sequence[str], what: str, *, limit: int | None = None
+    ) -> Iterator[DocumentSnapshot]:
+        for field in order:
+            query = query.order_by(field)
+        given, page = 0, query.limit(PAGE_DOCUMENTS)
+        while True:
+            size = PAGE_DOCUMENTS if limit is None else min(PAGE_DOCUMENTS, limit - given)
+            found = self._all(page.limit(size), what)
+            yield from found
+            given += len(found)
+            if len(found) < size or given == limit:
+                return
+            last = found[-1]
+            page = query.start_after({name: last.reference if name == "__name__" else last.get(name) for name in order})
+
+    def _all(self, query: Any, what: str) -> list[DocumentSnapshot]:
+        with mendable_as_retry(what):
+            return list(query.stream(retry=NEVER_RETRY, timeout=RPC_TIMEOUT_SECONDS))
+
+    def _aggregate(self, query: Any, what: str) -> float:
+        with mendable_as_retry(what):
+            rows = query.get(retry=NEVER_RETRY, timeout=RPC_TIMEOUT_SECONDS)
+        return float(rows[0][0].value or 0)

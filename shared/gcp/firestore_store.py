@@ -1,0 +1,313 @@
+"""The store on Firestore: the truth of the deployed edition. `firestore_layout` says where everything lies.
+
+No transactions: a document of its own is created for what must be unique, and the state is written under a precondition on its
+update time, in one batch. No call is retried by the library: a retried commit whose first reply was lost would look like somebody
+else's duplicate.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from google.api_core.exceptions import AlreadyExists, FailedPrecondition, NotFound
+from google.cloud.firestore import SERVER_TIMESTAMP, Client, DocumentReference
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from shared.errors import TokenConflict
+from shared.gcp.firestore_layout import (
+    Layout,
+    act_slot_fields,
+    decision_fields,
+    fact_fields,
+    fact_of,
+    parked_fields,
+    record_of,
+    service_fields,
+    state_fields,
+)
+from shared.gcp.firestore_queries import NEVER_RETRY, RPC_TIMEOUT_SECONDS, FirestoreQueries
+from shared.gcp.google_errors import conflict_as_token_conflict, mendable_as_retry
+from shared.ports import Snapshot
+from shared.records.decision import Decision
+from shared.records.facts import Fact, FactPage, StoredFact
+from shared.records.fleet import ActSlot, Fleet
+from shared.records.parked import Parked
+from shared.records.service import ServiceDocument
+from shared.records.state import ServiceState
+from shared.records.subject import ServiceId
+
+SETTLE_SECONDS = 0.5
+"""Between the stamp of a fact and its commit lie tens of milliseconds as a rule; facts this old are taken to be in order."""
+STAMP_TRIES = 3
+
+_log = logging.getLogger(__name__)
+
+
+class FirestoreStore:
+    """`ports.Store` on the database of `client`.
+
+    `settle_seconds`: how old the newest fact of a page must be before the page is given out (see `FirestoreQueries`); a fact that
+    took longer than that to commit gets a new time. `sleep` is how `facts_after` waits. The caller makes the client, after forking.
+    """
+
+    def __init__(self, client: Client, *, settle_seconds: float = SETTLE_SECONDS, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._client = client
+        self._layout = Layout(client)
+        self._queries = FirestoreQueries(client, settle_seconds=settle_seconds, sleep=sleep)
+        self._settle_seconds = settle_seconds
+
+    def create_fact(self, service: ServiceId, fact: Fact) -> Literal["created", "duplicate"]:
+        """Create the fact under its natural key; one call, and a second one if it committed so late that a reader may have passed it.
+
+        Raises:
+            Retry: not known to have been stored; the fact may exist all the same.
+        """
+        reference = self._layout.fact(service, fact.key)
+        with mendable_as_retry(f"creating a fact of {service}"):
+            try:
+                result = reference.create(fact_fields(fact), retry=None, timeout=RPC_TIMEOUT_SECONDS)
+            except AlreadyExists:
+                return "duplicate"
+            for _ in range(STAMP_TRIES):
+                if _seconds_to_commit(result) <= self._settle_seconds:
+                    return "created"
+                result = reference.update({"created_at": SERVER_TIMESTAMP}, retry=None, timeout=RPC_TIMEOUT_SECONDS)
+        _log.warning("commits take longer than %s s: a fact of %s may be folded late", self._settle_seconds, service)
+        return "created"
+
+    def read(self, service: ServiceId) -> Snapshot:
+        """The documents of one service and the fleet's, in one round trip. An unreadable state comes without its token.
+
+        Raises:
+            Retry: Firestore did not answer.
+        """
+        places = {"document": self._layout.service(service), "state": self._layout.state(service), "fleet": self._layout.fleet()}
+        found = self._get_all(list(places.values()), f"reading {service}")
+        unreadable: dict[str, str] = {}
+        state_snapshot = found[places["state"].path]
+        state = record_of(ServiceState, state_snapshot, "state", unreadable)
+        return Snapshot(
+            document=record_of(ServiceDocument, found[places["document"].path], "document", unreadable),
+            state=state,
+            token=_token(state_snapshot.update_time) if state is not None else None,
+            fleet=record_of(Fleet, found[places["fleet"].path], "fleet", unreadable) or Fleet(),
+            unreadable=unreadable,
+        )
+
+    def facts_after(self, service: ServiceId, position: str | None, *, limit: int) -> FactPage:
+        """At most `limit` facts behind `position` in commit order; may wait `settle_seconds` for young facts to be in order.
+
+        Raises:
+            Retry: Firestore did not answer.
+        """
+        return self._queries.facts_after(service, position, limit=limit)
+
+    def facts_by_key(self, service: ServiceId, keys: Sequence[str]) -> dict[str, StoredFact]:
+        """Those of the named facts that exist and can be read; one round trip.
+
+        Raises:
+            Retry: Firestore did not answer.
+        """
+        if not keys:
+            return {}
+        paths = {key: self._layout.fact(service, key) for key in keys}
+        found = self._get_all(list({reference.path: reference for reference in paths.values()}.values()), f"reading facts of {service}")
+        facts = {key: fact_of(found[reference.path]) for key, reference in paths.items() if _is_stamped(found[reference.path])}
+        return {key: fact for key, fact in facts.items() if isinstance(fact, StoredFact)}
+
+    def state_token(self, service: ServiceId) -> str | None:
+        """The state's token now; None if there is no state.
+
+        Raises:
+            Retry: Firestore did not answer.
+        """
+        with mendable_as_retry(f"reading the token of {service}"):
+            snapshot = self._layout.state(service).get(["next_look_at"], retry=NEVER_RETRY, timeout=RPC_TIMEOUT_SECONDS)
+        return _token(snapshot.update_time) if snapshot.exists else None
+
+    def commit(
+        self,
+        service: ServiceId,
+        *,
+        token: str | None,
+        state: ServiceState,
+        decision: Decision | None = None,
+        parked: Sequence[Parked] = (),
+        act_slot: ActSlot | None = None,
+    ) -> str:
+        """Write the state if its token still is `token`, with what belongs to it, all or nothing. Returns the new token.
+
+        One round trip; two more if a parked entry exists already.
+
+        Raises:
+            TokenConflict: somebody else committed, or the act slot (or the decision's id) is taken; nothing was written.
+            Retry: not known to have been written.
+        """
+        entries = {entry.key: entry for entry in parked}
+        what = f"committing {service}"
+        while True:
+            try:
+                return self._commit_once(service, token, state, decision=decision, parked=list(entries.values()), act_slot=act_slot)
+            except AlreadyExists as error:
+                # Nothing was written. If it was for a parked entry, that one stays as it is and the rest is tried again.
+                left = self._without_existing(entries, what)
+                if len(left) == len(entries):
+                    raise TokenConflict(f"{what}: {error}") from error
+                entries = left
+
+    def put_service(self, document: ServiceDocument, *, if_generation: int | None) -> None:
+        """Write a spec if the stored generation is `if_generation` (None: if there is no document). Two round trips.
+
+        Raises:
+            TokenConflict: the stored generation is another one, or the stored document cannot be read.
+            Retry: not known to have been written.
+        """
+        reference, what = self._layout.service(document.id), f"writing the spec of {document.id}"
+        with mendable_as_retry(what), conflict_as_token_conflict(what):
+            if if_generation is None:
+                reference.create(service_fields(document), retry=None, timeout=RPC_TIMEOUT_SECONDS)
+                return
+            snapshot = reference.get(retry=NEVER_RETRY, timeout=RPC_TIMEOUT_SECONDS)
+            unreadable: dict[str, str] = {}
+            stored = record_of(ServiceDocument, snapshot, "document", unreadable)
+            if stored is None or stored.generation != if_generation:
+                found = unreadable.get("document") or (stored.generation if stored else None)
+                raise TokenConflict(f"the spec of {document.id} is at generation {found}, not at {if_generation}")
+            unchanged = self._client.write_option(last_update_time=snapshot.update_time)
+            reference.update(service_fields(document), option=unchanged, retry=None, timeout=RPC_TIMEOUT_SECONDS)
+
+    def put_fleet(self, fleet: Fleet) -> None:
+        """Write the fleet document.
+
+        Raises:
+            Retry: not known to have been written.
+        """
+        with mendable_as_retry("writing the fleet document"):
+            self._layout.fleet().set({"record": fleet.to_stored()}, retry=None, timeout=RPC_TIMEOUT_SECONDS)
+
+    def acts_in_minute(self, minute: str) -> int:
+        """How many act slots of that minute (`YYYYmmddHHMM`, UTC) are taken; counted by the server.
+
+        Raises:
+            Retry: Firestore did not answer.
+        """
+        return self._queries.count_acts(minute)
+
+    def usd_per_hour_at_max(self) -> float:
+        """The sum of `usd_per_hour_at_max` over all states; added up by the server.
+
+        Raises:
+            Retry: Firestore did not answer.
+        """
+        return self._queries.sum_usd_per_hour_at_max()
+
+    def park(self, parked: Parked) -> None:
+        """Create the parked entry; one that exists already is left as it is.
+
+        Raises:
+            Retry: not known to have been written.
+        """
+        with mendable_as_retry(f"parking {parked.key}"):
+            try:
+                self._layout.parked(parked.key).create(parked_fields(parked), retry=None, timeout=RPC_TIMEOUT_SECONDS)
+            except AlreadyExists:
+                return
+
+    def due_services(self, *, now: datetime, sweep_slot: int) -> Iterable[ServiceId]:
+        """The active services whose `next_look_at` has come, then all services of the sweep slot; each once.
+
+        Raises:
+            Retry: Firestore did not answer (while iterating).
+        """
+        return self._queries.due_services(now, sweep_slot)
+
+    def unfolded_services(self, *, since: datetime, until: datetime) -> Iterable[ServiceId]:
+        """Services that have a fact created in [since, until) behind their state's cursor (or no state at all).
+
+        Looks at the oldest 5,000 facts of the window at most (`UNFOLDED_LIMIT_FACTS`); more than that is logged.
+
+        Raises:
+            Retry: Firestore did not answer.
+        """
+        return self._queries.unfolded_services(since, until)
+
+    def decisions(self, service: ServiceId, *, limit: int) -> list[Decision]:
+        """The newest decisions that can be read, newest first.
+
+        Raises:
+            Retry: Firestore did not answer.
+        """
+        return self._queries.decisions(service, limit)
+
+    def parked(self, *, limit: int) -> list[Parked]:
+        """The newest parked entries that can be read, newest first.
+
+        Raises:
+            Retry: Firestore did not answer.
+        """
+        return self._queries.parked(limit)
+
+    def _commit_once(
+        self,
+        service: ServiceId,
+        token: str | None,
+        state: ServiceState,
+        *,
+        decision: Decision | None,
+        parked: Sequence[Parked],
+        act_slot: ActSlot | None,
+    ) -> str:
+        # The error of a batch is that of its first failing write: the state and what stands for a conflict come before parked entries.
+        what, batch, reference = f"committing {service}", self._client.batch(), self._layout.state(service)
+        if token is None:
+            batch.create(reference, state_fields(state))
+        else:
+            batch.update(reference, state_fields(state), option=self._client.write_option(last_update_time=_update_time(token)))
+        if act_slot is not None:
+            batch.create(self._layout.act_slot(act_slot), act_slot_fields(act_slot))
+        if decision is not None:
+            batch.create(self._layout.decision(service, decision.decision_id), decision_fields(decision))
+        for entry in parked:
+            batch.create(self._layout.parked(entry.key), parked_fields(entry))
+        with mendable_as_retry(what):
+            try:
+                results = batch.commit(retry=None, timeout=RPC_TIMEOUT_SECONDS)
+            except (FailedPrecondition, NotFound) as error:
+                raise TokenConflict(f"{what}: {error}") from error
+        return _token(results[0].update_time)
+
+    def _without_existing(self, entries: dict[str, Parked], what: str) -> dict[str, Parked]:
+        if not entries:
+            return {}
+        places = {key: self._layout.parked(key) for key in entries}
+        found = self._get_all(list(places.values()), what, ["code"])
+        return {key: entry for key, entry in entries.items() if not found[places[key].path].exists}
+
+    def _get_all(self, references: list[DocumentReference], what: str, field_paths: list[str] | None = None) -> dict[str, Any]:
+        with mendable_as_retry(what):
+            found = self._client.get_all(references, field_paths, retry=NEVER_RETRY, timeout=RPC_TIMEOUT_SECONDS)
+            return {snapshot.reference.path: snapshot for snapshot in found}
+
+
+def _token(update_time: Any) -> str:
+    return str(update_time.rfc3339())
+
+
+def _update_time(token: str) -> Timestamp:
+    moment = Timestamp()
+    try:
+        moment.FromJsonString(token)
+    except ValueError as error:
+        raise TokenConflict(f"token {token[:80]!r} is not one of this store") from error
+    return moment
+
+
+def _seconds_to_commit(result: Any) -> float:
+    stamped = result.transform_results[0].timestamp_value
+    return float((result.update_time - stamped).total_seconds())
+
+
+def _is_stamped(snapshot: Any) -> bool:
+    return bool(snapshot.exists) and isinstance((snapshot.to_dict() or {}).get("created_at"), datetime)

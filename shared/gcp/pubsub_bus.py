@@ -1,0 +1,63 @@
+"""The bus on Pub/Sub: one synchronous publish per wake, no batching thread that could lose a message when a function ends."""
+
+import os
+import threading
+
+import grpc
+from google.pubsub_v1.services.publisher import PublisherClient
+from google.pubsub_v1.services.publisher.transports import PublisherGrpcTransport
+
+from shared.events.wake import encode_wake
+from shared.gcp.google_errors import mendable_as_retry
+from shared.records.subject import Wake
+
+PUBLISH_TIMEOUT_SECONDS = 10.0
+
+
+class PubsubBus:
+    """`ports.Bus` on the topic `projects/{project}/topics/{topic}`.
+
+    The client is made at the first publish, never at import, because the functions' server forks after importing; a forked child
+    makes its own. `PUBSUB_EMULATOR_HOST` (host:port) is honoured here: the generated client does not look at it.
+    """
+
+    def __init__(self, project: str, topic: str = "wakes", *, timeout_seconds: float = PUBLISH_TIMEOUT_SECONDS) -> None:
+        self._topic = f"projects/{project}/topics/{topic}"
+        self._timeout_seconds = timeout_seconds
+        self._lock = threading.Lock()
+        self._client: PublisherClient | None = None
+        self._process_id = 0
+
+    def publish_wake(self, wake: Wake) -> None:
+        """Hand the wake over; returns when Pub/Sub has accepted it.
+
+        Raises:
+            Retry: not known to have been accepted.
+        """
+        data, attributes = encode_wake(wake)
+        with mendable_as_retry(f"publishing to {self._topic}"):
+            self._publisher().publish(
+                request={"topic": self._topic, "messages": [{"data": data, "attributes": attributes}]},
+                retry=None,
+                timeout=self._timeout_seconds,
+            )
+
+    def close(self) -> None:
+        """Close the connection; the next publish opens a new one."""
+        with self._lock:
+            if self._client is not None and self._process_id == os.getpid():
+                self._client.transport.close()  # type: ignore[no-untyped-call]
+            self._client = None
+
+    def _publisher(self) -> PublisherClient:
+        with self._lock:
+            if self._client is None or self._process_id != os.getpid():
+                self._client, self._process_id = _new_client(), os.getpid()
+            return self._client
+
+
+def _new_client() -> PublisherClient:
+    emulator = os.environ.get("PUBSUB_EMULATOR_HOST")
+    if emulator:
+        return PublisherClient(transport=PublisherGrpcTransport(channel=grpc.insecure_channel(emulator)))
+    return PublisherClient()

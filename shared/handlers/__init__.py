@@ -1,0 +1,1 @@
+"""What each function does: one module per function, and the executor. The only orchestration there is."""

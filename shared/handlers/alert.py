@@ -1,0 +1,43 @@
+"""functions/alert: a Cloud Monitoring notification becomes one fact and a wake. Two round trips, nothing decided."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from shared.events.alert import Ignored, parse_alert
+from shared.events.envelope import Envelope
+from shared.handlers.answer import Handled, ReadBody
+from shared.handlers.intake import take
+from shared.handlers.wake_limit import WakeLimiter
+from shared.ports import Bus, Clock, Store
+from shared.records.subject import Wake
+
+
+@dataclass(frozen=True)
+class AlertPorts:
+    """What the alert function needs of the outside."""
+
+    store: Store
+    bus: Bus
+    clock: Clock
+    limiter: WakeLimiter
+
+
+def handle_alert(headers: Mapping[str, str], read: ReadBody, ports: AlertPorts) -> Handled:
+    """Parse, route, create the fact, wake reconcile.
+
+    A duplicate wakes as well: the first delivery may have died between its two steps.
+
+    Raises:
+        Retry: the store or the bus could not be reached; delivery repeats.
+    """
+
+    def work(envelope: Envelope) -> Handled:
+        alert = parse_alert(envelope.payload(), published_at=envelope.published_at)
+        if isinstance(alert, Ignored):
+            return Handled("ignored", envelope.message_id or "", alert.reason)
+        created = ports.store.create_fact(alert.service, alert.fact)
+        if ports.limiter.allows(str(alert.service)):
+            ports.bus.publish_wakes([Wake.of(alert.service, f"alert {alert.fact.signal} {alert.fact.state}")])
+        return Handled("done" if created == "created" else "duplicate", alert.fact.key, f"{alert.service} {alert.fact.signal}")
+
+    return take("alert", headers, read, work, store=ports.store, clock=ports.clock)

@@ -1,0 +1,42 @@
+"""The first step of every event function: bytes to an envelope; what can never work is parked with its body."""
+
+from collections.abc import Callable, Mapping
+
+from shared.errors import Park
+from shared.events.envelope import Envelope, open_envelope
+from shared.handlers.answer import Handled, ReadBody
+from shared.ports import Clock, Store
+from shared.records.parked import Parked
+
+
+def take(
+    function: str,
+    headers: Mapping[str, str],
+    read: ReadBody,
+    work: Callable[[Envelope], Handled],
+    *,
+    store: Store,
+    clock: Clock,
+) -> Handled:
+    """Open the envelope and hand it to `work`; a Park from either is stored once, whatever the number of deliveries.
+
+    Raises:
+        Retry: the store or the bus could not be reached; delivery repeats.
+    """
+    body, envelope = b"", None
+    try:
+        body = read()
+        envelope = open_envelope(headers, body)
+        return work(envelope)
+    except Park as park:
+        parked = Parked.of(
+            code=park.code,
+            reason=park.reason,
+            source=function,
+            body=body,
+            now=clock.now(),
+            message_id=envelope.message_id if envelope is not None else None,
+            attributes=envelope.attributes if envelope is not None else None,
+        )
+        store.park(parked)
+        return Handled("parked", parked.key, str(park))

@@ -1,0 +1,80 @@
+"""Looking at the world for one service. What cannot be seen is Unknown with a reason, never a guess."""
+
+from datetime import datetime
+
+from shared import log
+from shared.errors import Refused, Retry, ServiceMissing
+from shared.ports import Metrics, Platform, Quota, Store
+from shared.records.fleet import ActSlot, FleetUsage
+from shared.records.metric import Metric, Unknown
+from shared.records.observed import Observed
+from shared.records.snapshot import ManagedService, Observation, OperationStatus
+from shared.records.state import ServiceState
+from shared.records.subject import ServiceId
+
+
+def observe(service: ServiceId, state: ServiceState, *, platform: Platform, metrics: Metrics | None, quota: Quota | None) -> Observation:
+    """One look: Cloud Run, the instance count, the quota, and the operation under way if there is one."""
+    seen = _cloud_run(service, platform)
+    if isinstance(seen, Unknown):
+        return Observation(cloud_run=seen, instance_count=Unknown(reason="not asked for"), quota_instances=Unknown(reason="not asked for"))
+    return Observation(
+        cloud_run=seen,
+        instance_count=_instance_count(service, metrics),
+        quota_instances=_quota(service, seen, quota),
+        operation=_operation(state, platform),
+    )
+
+
+def with_fleet_usage(observation: Observation, managed: ManagedService, store: Store, now: datetime) -> Observation:
+    """The observation with how much of the fleet's brakes is used; asked for only when something is about to change.
+
+    Raises:
+        Retry: the store could not be read.
+    """
+    minute = ActSlot.minute_of(now)
+    usage = FleetUsage(
+        minute=minute,
+        acts_this_minute=store.acts_in_minute(minute),
+        usd_per_hour_at_max=store.usd_per_hour_at_max() if managed.fleet.brakes.usd_per_hour is not None else None,
+    )
+    return observation.model_copy(update={"fleet_usage": usage})
+
+
+def _cloud_run(service: ServiceId, platform: Platform) -> Observed | Unknown:
+    try:
+        return platform.get_service(service)
+    except ServiceMissing:
+        return Unknown(reason=f"there is no Cloud Run service {service.resource_name}")
+    except Retry as retry:
+        return Unknown(reason=retry.reason[:500])
+    except Refused as refusal:
+        return Unknown(reason=f"Cloud Run refuses to be read: {refusal.message[:450]}")
+
+
+def _instance_count(service: ServiceId, metrics: Metrics | None) -> Metric:
+    if metrics is None:
+        return Unknown(reason="no source of metrics is connected")
+    try:
+        return metrics.instance_count(service)
+    except Retry as retry:
+        return Unknown(reason=retry.reason[:500])
+
+
+def _quota(service: ServiceId, seen: Observed, quota: Quota | None) -> Metric:
+    if quota is None:
+        return Unknown(reason="no source of quotas is connected")
+    try:
+        return quota.instances(service, seen.shape)
+    except Retry as retry:
+        return Unknown(reason=retry.reason[:500])
+
+
+def _operation(state: ServiceState, platform: Platform) -> OperationStatus | None:
+    if state.act is None or state.act.operation is None:
+        return None
+    try:
+        return platform.get_operation(state.act.operation)
+    except (Retry, Refused) as unread:
+        log.event("WARNING", "operation not read: what the service itself says settles the change as well", reason=unread)
+        return None

@@ -1,0 +1,66 @@
+"""What reconcile parks: alerts of services without a spec, and records that this code cannot read."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+from shared import log
+from shared.ports import Snapshot, Store
+from shared.records.facts import StoredFact, UnreadableFact
+from shared.records.parked import ParkCode, Parked
+from shared.records.subject import ServiceId
+
+
+def report_unreadable(service: ServiceId, snapshot: Snapshot, store: Store, now: datetime) -> str:
+    """A document of newer code, or a damaged one: never overwritten, reported, and looked at again when the code is right.
+
+    Raises:
+        Retry: the store could not be written.
+    """
+    for name, error in snapshot.unreadable.items():
+        log.event("ERROR", "unreadable record", service=service, document=name, error=error)
+        store.park(
+            Parked.of(
+                code=ParkCode.UNREADABLE_RECORD,
+                reason=f"{name} of {service}: {error}",
+                source="reconcile",
+                body=error.encode(),
+                now=now,
+                subject=str(service),
+                key=f"unreadable:{service}:{name}",
+            )
+        )
+    return f"unreadable: {', '.join(snapshot.unreadable)}"
+
+
+def facts_without_spec(service: ServiceId, facts: Sequence[StoredFact], now: datetime) -> list[Parked]:
+    """The alerts of a service that has no spec."""
+    reason = f"there is no spec for {service}: apply one to let Trimtab look after it, then redrive this"
+    return [
+        Parked.of(
+            code=ParkCode.NO_SPEC,
+            reason=reason,
+            source="reconcile",
+            body=json.dumps(stored.fact.to_stored(), sort_keys=True).encode(),
+            now=now,
+            subject=str(service),
+            key=f"{service}:{stored.key}",
+        )
+        for stored in facts
+    ]
+
+
+def unreadable_facts(service: ServiceId, facts: Sequence[UnreadableFact], now: datetime) -> list[Parked]:
+    """Facts that were passed over because this code cannot read them."""
+    return [
+        Parked.of(
+            code=ParkCode.UNREADABLE_RECORD,
+            reason=f"fact {fact.key} of {service}: {fact.error}",
+            source="reconcile",
+            body=fact.body.encode("utf-8", "replace"),
+            now=now,
+            subject=str(service),
+            key=f"{service}:{fact.key}",
+        )
+        for fact in facts
+    ]

@@ -1,0 +1,205 @@
+"""functions/reconcile: fold facts, observe, decide, commit, act, record."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from shared.control.decide import decide
+from shared.control.fold import fold, keys_to_look_up
+from shared.control.inflight import announce
+from shared.control.timing import TICK_SECONDS
+from shared.errors import Retry, TokenConflict
+from shared.events.envelope import Envelope
+from shared.events.wake import parse_wake
+from shared.handlers.answer import Handled, ReadBody
+from shared.handlers.executor import Executor, acts_on
+from shared.handlers.intake import take
+from shared.handlers.observe import observe, with_fleet_usage
+from shared.handlers.parking import facts_without_spec, report_unreadable, unreadable_facts
+from shared.handlers.recording import Look, fingerprint, record
+from shared.ports import Bus, Clock, Ids, Metrics, Platform, Quota, Snapshot, Store
+from shared.records.facts import StoredFact, UnreadableFact
+from shared.records.fleet import ActSlot
+from shared.records.observed import Observed
+from shared.records.plan import Plan
+from shared.records.snapshot import ManagedService
+from shared.records.state import Act, ServiceState
+from shared.records.subject import ServiceId, Wake
+
+PAGE_LIMIT = 500
+"""Facts per read."""
+PAGES_PER_LOOK = 4
+"""Pages folded in one look; what is left wakes again."""
+COMMIT_TRIES = 3
+"""A commit that lost its race is tried again from fresh reads."""
+ACT_WITHIN_SECONDS = 25.0
+"""A look that took longer than this does not begin a write: reconcile must end within 50 s, its calls take up to 15 s."""
+
+
+@dataclass(frozen=True)
+class ReconcilePorts:
+    """What reconcile needs of the outside. Without a source of metrics or quotas, those are Unknown."""
+
+    store: Store
+    platform: Platform
+    bus: Bus
+    clock: Clock
+    ids: Ids
+    metrics: Metrics | None = None
+    quota: Quota | None = None
+
+
+def handle_wake(headers: Mapping[str, str], read: ReadBody, ports: ReconcilePorts) -> Handled:
+    """Look at the subject of a wake.
+
+    Raises:
+        Retry: its own store write failed; delivery repeats.
+    """
+
+    def work(envelope: Envelope) -> Handled:
+        service, wake = parse_wake(envelope.payload())
+        return Handled("done", str(service), reconcile(service, wake.reason, ports))
+
+    return take("reconcile", headers, read, work, store=ports.store, clock=ports.clock)
+
+
+def reconcile(service: ServiceId, trigger: str, ports: ReconcilePorts) -> str:
+    """Bring one service nearer to what it should be; returns in a few words what came of it.
+
+    Raises:
+        Retry: the store could not be read or written, or every commit lost its race.
+    """
+    for _ in range(COMMIT_TRIES):
+        try:
+            return _look(service, trigger, ports)
+        except TokenConflict:
+            continue
+    raise Retry(f"{service}: {COMMIT_TRIES} commits in a row lost their race")
+
+
+@dataclass(frozen=True)
+class _Folded:
+    state: ServiceState
+    unreadable: tuple[UnreadableFact, ...]
+    facts: tuple[StoredFact, ...]
+    more: bool
+
+
+def _look(service: ServiceId, trigger: str, ports: ReconcilePorts) -> str:
+    began = ports.clock.now()
+    snapshot = ports.store.read(service)
+    if snapshot.unreadable:
+        return report_unreadable(service, snapshot, ports.store, began)
+    before = snapshot.state or ServiceState(id=service)
+    if _announced_elsewhere(before, began):
+        return "a change announced by another look is under way"
+    folded = _fold(service, before, ports)
+    if snapshot.document is None:
+        return _without_spec(service, snapshot, folded, ports)
+    document = snapshot.document
+    managed = ManagedService(document=document, state=folded.state, fleet=snapshot.fleet)
+    observation = observe(service, folded.state, platform=ports.platform, metrics=ports.metrics, quota=ports.quota)
+    plan = decide(managed, observation, began)
+    if acts_on(plan, document.spec.autonomy):
+        observation = with_fleet_usage(observation, managed, ports.store, began)
+        plan = decide(managed, observation, began)
+    acting = acts_on(plan, document.spec.autonomy)
+    look = Look(service=service, trigger=trigger, document=document, observation=observation, plan=plan, acting=acting, now=began)
+    committed = _commit(look, snapshot, folded, ports)
+    outcome = committed.words
+    if committed.act is not None:
+        outcome = f"{_act(look, committed, ports)}: {committed.words}"
+    if folded.more or committed.act is not None:
+        ports.bus.publish_wakes([Wake.of(service, "more facts" if folded.more else "after a change")])
+    return outcome
+
+
+def _announced_elsewhere(state: ServiceState, now: datetime) -> bool:
+    """Whether a change is announced and not yet known to be written: its announcer may be at it this very moment."""
+    return state.act is not None and state.act.operation is None and now < state.act.lease_expires_at
+
+
+def _fold(service: ServiceId, state: ServiceState, ports: ReconcilePorts) -> _Folded:
+    unreadable: list[UnreadableFact] = []
+    facts: list[StoredFact] = []
+    more = True
+    for _ in range(PAGES_PER_LOOK):
+        page = ports.store.facts_after(service, state.cursor, limit=PAGE_LIMIT)
+        keys = keys_to_look_up(state, page)
+        found = ports.store.facts_by_key(service, keys) if keys else {}
+        state, bad = fold(state, page, found)
+        unreadable += bad
+        facts += [entry for entry in page.facts if isinstance(entry, StoredFact)]
+        more = page.more
+        if not more:
+            break
+    return _Folded(state, tuple(unreadable), tuple(facts), more)
+
+
+def _without_spec(service: ServiceId, snapshot: Snapshot, folded: _Folded, ports: ReconcilePorts) -> str:
+    """Alerts of a service nobody gave to Trimtab are parked; the cursor moves on, so that they are parked once."""
+    if not folded.facts and not folded.unreadable:
+        return "no spec, nothing to park"
+    before = snapshot.state or ServiceState(id=service)
+    state = before.model_copy(update={"cursor": folded.state.cursor})
+    now = ports.clock.now()
+    parked = [*facts_without_spec(service, folded.facts, now), *unreadable_facts(service, folded.unreadable, now)]
+    ports.store.commit(service, token=snapshot.token, state=state, parked=parked)
+    if folded.more:
+        ports.bus.publish_wakes([Wake.of(service, "more facts")])
+    return f"no spec: {len(parked)} parked"
+
+
+@dataclass(frozen=True)
+class _Committed:
+    words: str
+    state: ServiceState
+    act: Act | None = None
+    token: str = ""
+
+
+def _commit(look: Look, snapshot: Snapshot, folded: _Folded, ports: ReconcilePorts) -> _Committed:
+    """Write what changed, with the decision and the announcement of an act; nothing if nothing changed."""
+    plan = look.plan
+    essence = fingerprint(plan, look.document.spec.autonomy)
+    decision, act, slot = None, None, None
+    if essence is not None and (look.acting or essence != folded.state.decision_fingerprint):
+        decision_id = ports.ids.new_id()
+        seen, usage = look.observation.cloud_run, look.observation.fleet_usage
+        if look.acting and isinstance(seen, Observed) and usage is not None:
+            generation = look.document.generation
+            act = announce(plan, seen, act_id=ports.ids.new_id(), decision_id=decision_id, generation=generation, now=look.now)
+            slot = ActSlot.next_of(usage)
+        decision = record(look, decision_id, act)
+    state = plan.state.model_copy(
+        update={
+            "act": act or plan.state.act,
+            "decision_fingerprint": essence,
+            "last_decision_id": decision.decision_id if decision else plan.state.last_decision_id,
+            "next_look_at": _due(folded.state.next_look_at, plan, act, look.now),
+        }
+    )
+    parked = unreadable_facts(look.service, folded.unreadable, look.now)
+    if state == (snapshot.state or ServiceState(id=look.service)) and decision is None and not parked:
+        return _Committed("nothing to do", state)
+    token = ports.store.commit(look.service, token=snapshot.token, state=state, decision=decision, parked=parked, act_slot=slot)
+    return _Committed(plan.explanation, state, act, token)
+
+
+def _act(look: Look, committed: _Committed, ports: ReconcilePorts) -> str:
+    seen = look.observation.cloud_run
+    if committed.act is None or not isinstance(seen, Observed):
+        return "nothing to write"
+    if (ports.clock.now() - look.now).total_seconds() > ACT_WITHIN_SECONDS:
+        return "announced, but this look took too long to begin a write; the next one settles it"
+    executor = Executor(ports.store, ports.platform, ports.clock)
+    return executor.perform(look.service, committed.state, committed.act, etag=seen.etag, token=committed.token)
+
+
+def _due(stored: datetime | None, plan: Plan, act: Act | None, now: datetime) -> datetime | None:
+    """When to look again. Where the next tick looks anyway, the stored time stays as it is: due is due, without a write."""
+    wanted = act.lease_expires_at if act is not None else plan.next_look_at
+    next_tick = now + timedelta(seconds=TICK_SECONDS)
+    if wanted is not None and stored is not None and max(stored, wanted) <= next_tick:
+        return stored
+    return wanted

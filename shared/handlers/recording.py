@@ -1,0 +1,67 @@
+"""One look of reconcile as a decision record."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import datetime
+
+from shared.records.decision import Decision, DecisionInputs
+from shared.records.observed import Observed
+from shared.records.plan import Plan
+from shared.records.service import Autonomy, ServiceDocument
+from shared.records.snapshot import Observation
+from shared.records.state import Act
+from shared.records.subject import ServiceId
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one look saw and decided. `acting`: the plan's changes are to be written, not only shown."""
+
+    service: ServiceId
+    trigger: str
+    document: ServiceDocument
+    observation: Observation
+    plan: Plan
+    acting: bool
+    now: datetime
+
+
+def fingerprint(plan: Plan, autonomy: Autonomy) -> str | None:
+    """Of what was decided, without times and words: the same decision is recorded once. None: nothing was decided."""
+    if not plan.changes and not plan.denials:
+        return None
+    essence = [
+        autonomy,
+        list(plan.signals),
+        [(change.field, change.before, change.after) for change in plan.changes],
+        sorted((denial.code, denial.field or "", -1 if denial.wanted is None else denial.wanted) for denial in plan.denials),
+    ]
+    return hashlib.sha256(json.dumps(essence).encode()).hexdigest()[:32]
+
+
+def record(look: Look, decision_id: str, act: Act | None) -> Decision:
+    """The decision, with what it was made from."""
+    seen = look.observation.cloud_run if isinstance(look.observation.cloud_run, Observed) else None
+    at_max = look.plan.state.usd_per_hour_at_max
+    return Decision(
+        decision_id=decision_id,
+        subject=look.service,
+        decided_at=look.now,
+        trigger=look.trigger,
+        generation=look.document.generation,
+        mode=look.document.spec.autonomy,
+        signals=look.plan.signals,
+        inputs=DecisionInputs(
+            bounds=seen.bounds if seen else None,
+            cloud_run_generation=seen.generation if seen else None,
+            instance_count=look.observation.instance_count,
+            quota_instances=look.observation.quota_instances,
+            open_incidents=look.plan.state.open_incident_count,
+            usd_per_instance_hour=at_max / seen.max_in_force if seen and at_max is not None else None,
+        ),
+        changes=look.plan.changes,
+        denials=look.plan.denials,
+        explanation=look.plan.explanation[:1024],
+        act_id=act.act_id if act else None,
+    )

@@ -1,0 +1,66 @@
+"""functions/schedule: the tick. Wakes what is due and finds what was missed; looks at no service itself."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import chain, islice
+
+from shared.handlers.answer import Handled, ReadBody
+from shared.handlers.intake import take
+from shared.ports import Bus, Clock, Store
+from shared.records.subject import SWEEP_SLOTS, ServiceId, Wake
+
+MISSED_WITHIN = timedelta(minutes=10)
+"""Facts younger than this are compared with what reconcile has folded; an older one is found by the sweep."""
+STILL_UNDER_WAY = timedelta(seconds=20)
+"""A fact younger than this still has its own wake under way."""
+BATCH = 500
+"""Wakes per publish; Pub/Sub takes 1,000 messages."""
+
+
+@dataclass(frozen=True)
+class SchedulePorts:
+    """What the schedule function needs of the outside."""
+
+    store: Store
+    bus: Bus
+    clock: Clock
+
+
+def handle_tick(headers: Mapping[str, str], read: ReadBody, ports: SchedulePorts) -> Handled:
+    """Wake the services that are due now.
+
+    Raises:
+        Retry: the store or the bus could not be reached; delivery repeats, and so does the next tick.
+    """
+    return take("schedule", headers, read, lambda _envelope: tick(ports), store=ports.store, clock=ports.clock)
+
+
+def tick(ports: SchedulePorts) -> Handled:
+    """One tick: active services whose time has come, the settled ones of this minute's slot, and those with unfolded facts.
+
+    The tick's own payload says nothing: which minute it is, the clock says.
+    """
+    now = ports.clock.now()
+    slot = int(now.timestamp() // 60) % SWEEP_SLOTS
+    due = ((service, "due") for service in ports.store.due_services(now=now, sweep_slot=slot))
+    missed = ((service, "missed fact") for service in ports.store.unfolded_services(since=now - MISSED_WITHIN, until=now - STILL_UNDER_WAY))
+    woken = 0
+    for batch in _batches(_once(chain(due, missed))):
+        ports.bus.publish_wakes([Wake.of(service, reason) for service, reason in batch])
+        woken += len(batch)
+    return Handled("done", f"tick {now:%Y-%m-%dT%H:%MZ}", f"{woken} woken")
+
+
+def _once(found: Iterable[tuple[ServiceId, str]]) -> Iterable[tuple[ServiceId, str]]:
+    seen: set[ServiceId] = set()
+    for service, reason in found:
+        if service not in seen:
+            seen.add(service)
+            yield service, reason
+
+
+def _batches(found: Iterable[tuple[ServiceId, str]]) -> Iterable[list[tuple[ServiceId, str]]]:
+    iterator = iter(found)
+    while batch := list(islice(iterator, BATCH)):
+        yield batch

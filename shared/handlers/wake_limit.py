@@ -1,0 +1,41 @@
+"""A storm of events needs few wakes: each one folds all facts there are, and the schedule finds what is left."""
+
+from collections import OrderedDict
+from datetime import datetime
+from threading import Lock
+from typing import NamedTuple
+
+from shared.ports import Clock
+
+BURST = 5
+"""So many wakes of one subject go out at once from one instance."""
+PER_SECOND = 0.5
+"""And so many more per second; what is held back costs at most one tick."""
+SUBJECTS_REMEMBERED = 2_000
+
+
+class _Bucket(NamedTuple):
+    tokens: float
+    at: datetime
+
+
+class WakeLimiter:
+    """A token bucket per subject, kept by one instance; forgetting it costs a few wakes more, nothing else."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+
+    def allows(self, subject: str) -> bool:
+        """Take one wake's worth for the subject, if there is any."""
+        now = self._clock.now()
+        with self._lock:
+            bucket = self._buckets.pop(subject, _Bucket(BURST, now))
+            elapsed = max(0.0, (now - bucket.at).total_seconds())
+            tokens = min(float(BURST), bucket.tokens + elapsed * PER_SECOND)
+            allowed = tokens >= 1
+            self._buckets[subject] = _Bucket(tokens - 1 if allowed else tokens, now)
+            if len(self._buckets) > SUBJECTS_REMEMBERED:
+                self._buckets.popitem(last=False)
+            return allowed

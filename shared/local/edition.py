@@ -1,0 +1,160 @@
+"""The local edition: the real functions, SQLite, a bus that posts real push bodies, and a simulated Cloud Run behind its gRPC door.
+
+Everything but the outside world is what runs on Google Cloud: the entry points under functions-framework, the handlers, the real
+`google-cloud-run` client. The world is simulated: one TF Serving service on an L4, and how many instances its traffic needs.
+"""
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import functions_framework
+from google.cloud import run_v2
+from werkzeug.test import Client
+
+import shared
+from shared import wiring
+from shared.errors import TokenConflict
+from shared.gcp.cloud_run import CloudRunPlatform
+from shared.handlers.alert import AlertPorts
+from shared.handlers.reconcile import ReconcilePorts
+from shared.handlers.schedule import SchedulePorts
+from shared.handlers.wake_limit import WakeLimiter
+from shared.local.bus import InProcessBus
+from shared.local.cloud_run_door import CloudRunDoor
+from shared.local.sqlite_store import SqliteStore
+from shared.ports import Clock, Ids
+from shared.records.observed import Bounds
+from shared.records.service import ServiceDocument
+from shared.records.subject import ServiceId
+from shared.simulation.cloud_run import SimulatedCloudRun
+from shared.simulation.platform import TRIMTAB
+from shared.simulation.service_load import SimulatedLoad
+
+FUNCTIONS = ("alert", "schedule", "reconcile")
+TOPICS = {"alerts": "alert", "ticks": "schedule", "wakes": "reconcile"}
+"""Topic to the function that its push subscription calls."""
+GPU_QUOTA = 16
+"""The simulated project's L4 quota in the region, in instances."""
+PARENT = "projects/{}/locations/{}"
+
+
+def load_functions() -> dict[str, Any]:
+    """The functions as WSGI applications, loaded from their source files as functions-framework does in production."""
+    root = Path(shared.__file__).parent.parent / "functions"
+    return {name: functions_framework.create_app(name, str(root / name / "main.py"), "http") for name in FUNCTIONS}
+
+
+def simulated_service(bounds: Bounds, *, revision_max: int = 0) -> run_v2.Service:
+    """A TF Serving service with one L4 per instance, 4 vCPU and 16 GiB."""
+    limits = {"cpu": "4", "memory": "16Gi", "nvidia.com/gpu": "1"}
+    container = run_v2.Container(
+        name="tfs",
+        image="tensorflow/serving:2.19.0-gpu",
+        args=["--port=8500", "--rest_api_port=8501"],
+        ports=[run_v2.ContainerPort(name="h2c", container_port=8500)],
+        resources=run_v2.ResourceRequirements(limits=limits, cpu_idle=False, startup_cpu_boost=True),
+    )
+    return run_v2.Service(
+        scaling=run_v2.ServiceScaling(min_instance_count=bounds.min_instance_count, max_instance_count=bounds.max_instance_count),
+        template=run_v2.RevisionTemplate(
+            max_instance_request_concurrency=16,
+            node_selector=run_v2.NodeSelector(accelerator="nvidia-l4"),
+            gpu_zonal_redundancy_disabled=True,
+            scaling=run_v2.RevisionScaling(max_instance_count=revision_max),
+            containers=[container],
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class World:
+    """The simulated outside."""
+
+    cloud_run: SimulatedCloudRun
+    load: SimulatedLoad
+
+
+class LocalEdition:
+    """All of Trimtab in this process; `with` starts and stops it.
+
+    Args:
+        data: The SQLite file, or `:memory:`.
+        clock: Real, or virtual for a story; both the functions and the simulated world go by it.
+        ids: Where identifiers come from.
+    """
+
+    def __init__(self, data: str | Path, clock: Clock, ids: Ids) -> None:
+        self.clock = clock
+        self._ids = ids
+        self.store = SqliteStore(data, clock)
+        cloud_run = SimulatedCloudRun(now=clock.now)
+        self.world = World(cloud_run, SimulatedLoad(cloud_run, now=clock.now))
+        self.bus = InProcessBus(self._deliver, clock, project="local")
+        self._stack = ExitStack()
+        self._clients: dict[str, Client] = {}
+        self.applications: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.callback(self.store.close)
+            door = stack.enter_context(CloudRunDoor(self.world.cloud_run))
+            platform = CloudRunPlatform(self.clock, endpoint=door.endpoint)
+            stack.callback(platform.close)
+            limiter = WakeLimiter(self.clock)
+            wiring.install(
+                alert=AlertPorts(self.store, self.bus, self.clock, limiter),
+                schedule=SchedulePorts(self.store, self.bus, self.clock),
+                reconcile=ReconcilePorts(
+                    self.store, platform, self.bus, self.clock, self._ids, metrics=self.world.load, quota=self.world.load
+                ),
+            )
+            stack.callback(wiring.reset)
+            self.applications = load_functions()
+            self._clients = {name: Client(application) for name, application in self.applications.items()}
+            for topic, function in TOPICS.items():
+                self.bus.subscribe(topic, function)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._stack.close()
+
+    def adopt(self, document: ServiceDocument, bounds: Bounds, *, demand: float, revision_max: int = 0) -> None:
+        """Put a service into the simulated world and its spec into the store.
+
+        A service whose state is in the store already (a kept file) starts where that left it.
+        """
+        service = document.id
+        kept = self.store.read(service)
+        if kept.state is not None and kept.state.desired is not None:
+            bounds = kept.state.desired.bounds
+        self.world.cloud_run.set_gpu_quota(service.project, service.region, GPU_QUOTA)
+        parent = PARENT.format(service.project, service.region)
+        self.world.cloud_run.create_service(parent, service.name, simulated_service(bounds, revision_max=revision_max), settled=True)
+        self.world.load.set_demand(service, demand)
+        try:
+            self.store.put_service(document, if_generation=kept.document.generation if kept.document else None)
+        except TokenConflict:
+            return  # another process wrote the spec meanwhile; theirs stands
+
+    def tick(self) -> None:
+        """What Cloud Scheduler does every minute."""
+        self.bus.publish("ticks", b"")
+
+    def status(self, service: ServiceId) -> dict[str, Any]:
+        """Where the service stands now: for people and for `--json`."""
+        seen = self.world.cloud_run.get_service(service.resource_name)
+        return {
+            "min_instance_count": seen.scaling.min_instance_count,
+            "max_instance_count": seen.scaling.max_instance_count,
+            "simulated_instances": self.world.load.running(service),
+            "simulated_demand": self.world.load.demand(service),
+            "cloud_run_writes": sum(write.principal == TRIMTAB for write in self.world.cloud_run.write_log),
+        }
+
+    def _deliver(self, subscription: str, headers: Mapping[str, str], body: bytes) -> int:
+        return self._clients[subscription].post("/", headers=dict(headers), data=body).status_code

@@ -1,0 +1,48 @@
+"""Structured logging: one JSON line per event on standard output, as Cloud Logging reads it; no line without a bound."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+FIELD_LIMIT = 1_000
+LINE_LIMIT_BYTES = 16_000
+
+_quiet = False
+
+Severity = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
+
+
+def line(severity: Severity, message: str, fields: dict[str, object]) -> str:
+    """The line, newline excluded: `severity`, `message` and the fields, each cut to `FIELD_LIMIT` characters."""
+    record: dict[str, object] = {"severity": severity, "message": _bounded(message)}
+    for name, value in fields.items():
+        record[name] = value if isinstance(value, bool | int | float) or value is None else _bounded(str(value))
+    text = json.dumps(record)
+    if len(text) > LINE_LIMIT_BYTES:
+        text = json.dumps({"severity": severity, "message": _bounded(message), "fields_left_out": len(fields)})
+    return text
+
+
+def event(severity: Severity, message: str, **fields: object) -> None:
+    """Print one line. Nothing secret may be handed in: what is logged is read by many."""
+    if _quiet:
+        return
+    sys.stdout.write(line(severity, message, fields) + "\n")
+    sys.stdout.flush()
+
+
+def _bounded(text: str) -> str:
+    return text if len(text) <= FIELD_LIMIT else f"{text[:FIELD_LIMIT]}… ({len(text)} characters)"
+
+
+@contextmanager
+def silenced() -> Iterator[None]:
+    """Print nothing inside: for commands whose own output tells the same."""
+    global _quiet  # noqa: PLW0603 (one switch for one process)
+    before, _quiet = _quiet, True
+    try:
+        yield
+    finally:
+        _quiet = before

@@ -1,0 +1,58 @@
+"""What varies between deployments, from the environment, read at the first request. docs/reference/settings.md is made from here."""
+
+import os
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+PREFIX = "TRIMTAB_"
+
+
+class Settings(BaseModel):
+    """Every setting is the environment variable of its name in capitals with the prefix `TRIMTAB_`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    edition: Annotated[
+        Literal["gcp", "local"], Field(description="Where the ports lead: Google Cloud, or the local edition inside `trimtab local`.")
+    ] = "gcp"
+    project: Annotated[
+        str,
+        Field(
+            description="The project of Trimtab's own topics and database; `GOOGLE_CLOUD_PROJECT` where it is not set.",
+            pattern=r"^[a-z0-9.:-]{6,92}$",
+        ),
+    ]
+    firestore_database: Annotated[
+        str, Field(description="The Firestore database.", pattern=r"^(\(default\)|[a-z][a-z0-9-]{2,61}[a-z0-9])$")
+    ] = "(default)"
+    wakes_topic: Annotated[str, Field(description="The Pub/Sub topic of wakes.", pattern=r"^[A-Za-z][A-Za-z0-9._~+%-]{2,254}$")] = "wakes"
+    cloud_run_endpoint: Annotated[
+        str | None,
+        Field(
+            description="A simulated Cloud Run Admin API on this machine (`127.0.0.1:PORT`, without encryption); unset: the real one.",
+            pattern=r"^(127\.0\.0\.1|localhost|\[::1\]):[0-9]{1,5}$",
+        ),
+    ] = None
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
+        """Read the settings; empty variables count as unset.
+
+        Raises:
+            ValueError: a variable is unknown, missing or malformed; the message names it, its value and what it may be.
+        """
+        variables = os.environ if environment is None else environment
+        given = {name.removeprefix(PREFIX).lower(): value for name, value in variables.items() if name.startswith(PREFIX) and value}
+        if "project" not in given and variables.get("GOOGLE_CLOUD_PROJECT"):
+            given["project"] = variables["GOOGLE_CLOUD_PROJECT"]
+        try:
+            return cls.model_validate(given)
+        except ValidationError as error:
+            problems = "; ".join(
+                f"{PREFIX}{'.'.join(map(str, problem['loc'])).upper()}={str(problem.get('input', ''))[:80]!r}: {problem['msg']}"
+                for problem in error.errors()
+            )
+            msg = f"settings: {problems}"
+            raise ValueError(msg) from None

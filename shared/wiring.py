@@ -1,0 +1,104 @@
+"""Which implementation stands behind each port: one function per entrance, chosen by the settings at the first request.
+
+Google clients are imported inside the function that needs them; the entry points import the same modules at start-up, so that the
+import is paid under Cloud Run's start-up CPU boost and not inside the first request. Clients themselves are made at their first
+use: the server forks after the import.
+"""
+
+from collections.abc import Callable
+from threading import RLock
+from typing import TYPE_CHECKING, TypeVar
+
+from shared.clock import SystemClock, SystemIds
+from shared.handlers.alert import AlertPorts
+from shared.handlers.reconcile import ReconcilePorts
+from shared.handlers.schedule import SchedulePorts
+from shared.handlers.wake_limit import WakeLimiter
+from shared.settings import Settings
+
+if TYPE_CHECKING:
+    from shared.ports import Bus, Store
+
+T = TypeVar("T")
+
+_lock = RLock()
+_made: dict[str, object] = {}
+
+
+def install(*, alert: AlertPorts, schedule: SchedulePorts, reconcile: ReconcilePorts) -> None:
+    """Put ready-made ports behind the entrances of this process: what the local edition, the demo and tests do."""
+    with _lock:
+        _made.update({"alert": alert, "schedule": schedule, "reconcile": reconcile})
+
+
+def reset() -> None:
+    """Forget what was made or installed."""
+    with _lock:
+        _made.clear()
+
+
+def alert_ports() -> AlertPorts:
+    """The ports of functions/alert."""
+
+    def make() -> AlertPorts:
+        settings, clock = _cloud_settings(), SystemClock()
+        return AlertPorts(store=_store(settings), bus=_bus(settings), clock=clock, limiter=WakeLimiter(clock))
+
+    return _once("alert", make)
+
+
+def schedule_ports() -> SchedulePorts:
+    """The ports of functions/schedule."""
+
+    def make() -> SchedulePorts:
+        settings = _cloud_settings()
+        return SchedulePorts(store=_store(settings), bus=_bus(settings), clock=SystemClock())
+
+    return _once("schedule", make)
+
+
+def reconcile_ports() -> ReconcilePorts:
+    """The ports of functions/reconcile. Metrics and quotas have no source on Google Cloud yet: they are Unknown."""
+
+    def make() -> ReconcilePorts:
+        from shared.gcp.cloud_run import CloudRunPlatform
+
+        settings, clock = _cloud_settings(), SystemClock()
+        return ReconcilePorts(
+            store=_store(settings),
+            platform=CloudRunPlatform(clock=clock, endpoint=settings.cloud_run_endpoint),
+            bus=_bus(settings),
+            clock=clock,
+            ids=SystemIds(clock),
+        )
+
+    return _once("reconcile", make)
+
+
+def _once(name: str, make: Callable[[], T]) -> T:
+    with _lock:
+        if name not in _made:
+            _made[name] = make()
+        return _made[name]  # type: ignore[return-value]  # each name has one maker
+
+
+def _cloud_settings() -> Settings:
+    settings = Settings.from_environment()
+    if settings.edition == "local":
+        msg = "TRIMTAB_EDITION=local: the local edition runs inside `trimtab local`, which puts its own ports in place"
+        raise ValueError(msg)
+    return settings
+
+
+def _store(settings: Settings) -> "Store":
+    from google.cloud import firestore
+
+    from shared.gcp.firestore_store import FirestoreStore
+
+    return FirestoreStore(firestore.Client(project=settings.project, database=settings.firestore_database))
+
+
+def _bus(settings: Settings) -> "Bus":
+    from shared.gcp.pubsub_bus import PubsubBus
+
+    return PubsubBus(project=settings.project, topic=settings.wakes_topic)

@@ -13,8 +13,8 @@ WHO = {"world": "world", "monitoring": "alert", "decision": "decision", "cloud-r
 
 def demo(*, json_lines: Annotated[bool, typer.Option("--json", help="One JSON object per step instead of a table.")] = False) -> None:
     """One service at its cap: a real alert body, the decision and why, one write, the slow way down. All figures are simulated."""
+    from cli.story import tell
     from shared import log
-    from shared.local.story import tell
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     with log.silenced():

@@ -22,9 +22,9 @@ def local(
     from werkzeug.middleware.dispatcher import DispatcherMiddleware
     from werkzeug.serving import make_server
 
+    from cli.edition import LocalEdition
+    from cli.story import CAP, SERVICE, spec
     from shared.clock import SystemClock, SystemIds
-    from shared.local.edition import LocalEdition
-    from shared.local.story import CAP, SERVICE, spec
     from shared.records.observed import Bounds
 
     if data is not None:

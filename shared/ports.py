@@ -29,7 +29,7 @@ class Snapshot(Record):
     document: ServiceDocument | None
     state: ServiceState | None
     token: str | None
-    """Of the state; opaque; None if there is no state document yet."""
+    """Of the state; opaque; None if there is no state document yet, or none that can be read: a commit on it then loses its race."""
     fleet: Fleet
     unreadable: dict[str, str] = Field(default_factory=dict)
     """Document name (`document`, `state`, `fleet`) to what is wrong with it. Such a document is never overwritten."""
@@ -49,7 +49,10 @@ class Store(Protocol):
         """The documents of one service and the fleet's, in one round trip."""
 
     def facts_after(self, service: ServiceId, position: str | None, *, limit: int) -> FactPage:
-        """At most `limit` facts behind `position` in commit order. Positions are texts that sort in that order."""
+        """At most `limit` facts behind `position` in commit order. Positions are texts that sort in that order.
+
+        It may wait a moment until the order of the newest is settled, and may give a fact out a second time under the same key.
+        """
 
     def facts_by_key(self, service: ServiceId, keys: Sequence[str]) -> dict[str, StoredFact]:
         """Those of the named facts (natural keys) that exist and can be read; one round trip."""
@@ -72,7 +75,7 @@ class Store(Protocol):
         A parked entry that exists already is left as it is. Returns the new token.
 
         Raises:
-            TokenConflict: somebody else committed, or the act slot is taken; nothing was written.
+            TokenConflict: somebody else committed, or the act slot or the decision's id is taken; nothing was written.
             Retry: not known to have been written.
         """
 

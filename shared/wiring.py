@@ -13,7 +13,6 @@ from shared.clock import SystemClock, SystemIds
 from shared.handlers.alert import AlertPorts
 from shared.handlers.reconcile import ReconcilePorts
 from shared.handlers.schedule import SchedulePorts
-from shared.handlers.wake_limit import WakeLimiter
 from shared.settings import Settings
 
 if TYPE_CHECKING:
@@ -41,8 +40,8 @@ def alert_ports() -> AlertPorts:
     """The ports of functions/alert."""
 
     def make() -> AlertPorts:
-        settings, clock = _cloud_settings(), SystemClock()
-        return AlertPorts(store=_store(settings), bus=_bus(settings), clock=clock, limiter=WakeLimiter(clock))
+        settings = _cloud_settings()
+        return AlertPorts.of(_store(settings), _bus(settings), SystemClock())
 
     return _once("alert", make)
 
@@ -91,11 +90,9 @@ def _cloud_settings() -> Settings:
 
 
 def _store(settings: Settings) -> "Store":
-    from google.cloud import firestore
-
     from shared.gcp.firestore_store import FirestoreStore
 
-    return FirestoreStore(firestore.Client(project=settings.project, database=settings.firestore_database))
+    return FirestoreStore.connect(settings.project, settings.firestore_database)
 
 
 def _bus(settings: Settings) -> "Bus":

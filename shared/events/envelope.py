@@ -146,7 +146,8 @@ def _structured(body: bytes) -> Envelope:
     own = {name: content[name] for name in (*_ATTRIBUTES, "data", "data_base64") if content.get(name) is not None}
     if "data" in own and "data_base64" in own:
         _refuse("CloudEvent: data and data_base64 exclude each other")
-    spoilt = _base64_fault("data_base64", own["data_base64"]) if "data_base64" in own else None
+    decoded = _from_base64("data_base64", own["data_base64"]) if "data_base64" in own else b""
+    spoilt = decoded if isinstance(decoded, str) else None
     if spoilt is not None:
         del own["data_base64"]
     try:
@@ -194,35 +195,39 @@ def _pubsub(content: object, base: Envelope) -> Envelope:
     data, base64_ok = b"", True
     encoded = message.get("data")
     if encoded is not None:
-        fault = _base64_fault("data", encoded)
-        if fault is None:
-            data = binascii.a2b_base64(encoded, strict_mode=True)
+        decoded = _from_base64("data", encoded)
+        if isinstance(decoded, bytes):
+            data = decoded
         else:
             base64_ok = False
-            faults.append(fault)
+            faults.append(decoded)
     attributes = _attributes(message.get("attributes"), faults)
+    message_id = _text(message, ("messageId", "message_id"), faults)
+    subscription = _text(mapping(content), ("subscription",), faults)
+    ordering_key = _text(message, ("orderingKey", "ordering_key"), faults)
     attempt = number(mapping(content).get("deliveryAttempt"))
-    opened = replace(
+    return replace(
         base,
-        message_id=_text(message, ("messageId", "message_id"), faults) or base.message_id,
+        data=b"" if faults else data,
+        message_id=message_id or base.message_id,
         published_at=moment(message.get("publishTime")) or moment(message.get("publish_time")) or base.published_at,
         data_base64_ok=base64_ok,
         attributes=attributes,
-        subscription=_text(mapping(content), ("subscription",), faults),
+        subscription=subscription,
         delivery_attempt=int(attempt) if attempt is not None and 0 <= attempt < _ATTEMPT_LIMIT else None,
-        ordering_key=_text(message, ("orderingKey", "ordering_key"), faults),
+        ordering_key=ordering_key,
+        fault=f"message: {faults[0]}" if faults else None,
     )
-    return replace(opened, fault=f"message: {faults[0]}") if faults else replace(opened, data=data)
 
 
-def _base64_fault(name: str, encoded: object) -> str | None:
+def _from_base64(name: str, encoded: object) -> bytes | str:
+    """The decoded bytes, or what is wrong with the text."""
     if not isinstance(encoded, str):
         return f"{name}: want base64 text, got {shown(encoded)}"
     try:
-        binascii.a2b_base64(encoded, strict_mode=True)
+        return binascii.a2b_base64(encoded, strict_mode=True)
     except ValueError as error:
         return f"{name}: not base64 ({error}): {shown(encoded)}"
-    return None
 
 
 def _attributes(value: object, faults: list[str]) -> dict[str, str]:

@@ -71,31 +71,38 @@ class Layout:
 
     def service(self, service: ServiceId) -> DocumentReference:
         """`services/{id}`."""
-        return self._client.collection("services").document(document_id(str(service)))
+        reference: DocumentReference = self._client.collection("services").document(document_id(str(service)))
+        return reference
 
     def state(self, service: ServiceId) -> DocumentReference:
         """`services/{id}/state/current`."""
-        return self.service(service).collection("state").document("current")
+        reference: DocumentReference = self.service(service).collection("state").document("current")
+        return reference
 
     def fact(self, service: ServiceId, key: str) -> DocumentReference:
         """`services/{id}/facts/{key}` of a natural key."""
-        return self.service(service).collection("facts").document(document_id(key))
+        reference: DocumentReference = self.service(service).collection("facts").document(document_id(key))
+        return reference
 
     def decision(self, service: ServiceId, decision_id: str) -> DocumentReference:
         """`services/{id}/decisions/{id}`."""
-        return self.service(service).collection("decisions").document(document_id(decision_id))
+        reference: DocumentReference = self.service(service).collection("decisions").document(document_id(decision_id))
+        return reference
 
     def parked(self, key: str) -> DocumentReference:
         """`parked/{key}`."""
-        return self._client.collection("parked").document(document_id(key))
+        reference: DocumentReference = self._client.collection("parked").document(document_id(key))
+        return reference
 
     def fleet(self) -> DocumentReference:
         """`fleet/current`."""
-        return self._client.collection("fleet").document("current")
+        reference: DocumentReference = self._client.collection("fleet").document("current")
+        return reference
 
     def act_slot(self, slot: ActSlot) -> DocumentReference:
         """`fleet/current/acts/{minute}-{index}`."""
-        return self.fleet().collection("acts").document(slot.document_id)
+        reference: DocumentReference = self.fleet().collection("acts").document(slot.document_id)
+        return reference
 
 
 def fact_fields(fact: Fact) -> dict[str, Any]:
@@ -147,7 +154,7 @@ def act_slot_fields(slot: ActSlot) -> dict[str, Any]:
     return {"minute": slot.minute, "expire_at": taken_in + timedelta(seconds=ACT_SLOT_TTL_SECONDS)}
 
 
-def record_of(kind: type[_R], snapshot: DocumentSnapshot, name: str, unreadable: dict[str, str]) -> _R | None:
+def record_of(kind: type[_R], snapshot: DocumentSnapshot[Any], name: str, unreadable: dict[str, str]) -> _R | None:
     """The record of a document; None if there is no document, or if it cannot be read: then `unreadable[name]` says why."""
     if not snapshot.exists:
         return None
@@ -158,7 +165,7 @@ def record_of(kind: type[_R], snapshot: DocumentSnapshot, name: str, unreadable:
         return None
 
 
-def parked_of(snapshot: DocumentSnapshot) -> Parked | None:
+def parked_of(snapshot: DocumentSnapshot[Any]) -> Parked | None:
     """The parked entry of a document; None if it cannot be read."""
     stored = snapshot.to_dict() or {}
     try:
@@ -167,7 +174,7 @@ def parked_of(snapshot: DocumentSnapshot) -> Parked | None:
         return None
 
 
-def fact_of(snapshot: DocumentSnapshot) -> StoredFact | UnreadableFact:
+def fact_of(snapshot: DocumentSnapshot[Any]) -> StoredFact | UnreadableFact:
     """The fact of a document that has a `created_at`; one that cannot be read is named by its document id."""
     created_at = snapshot.get("created_at")
     position = position_of(created_at, snapshot.id)

@@ -130,7 +130,7 @@ class FirestoreQueries:
         read = (parked_of(snapshot) for snapshot in self._all(query, "reading parked entries"))
         return [parked for parked in read if parked is not None]
 
-    def _facts(self, service: ServiceId, position: str | None, limit: int) -> list[DocumentSnapshot]:
+    def _facts(self, service: ServiceId, position: str | None, limit: int) -> list[DocumentSnapshot[Any]]:
         collection: CollectionReference = self._layout.service(service).collection("facts")
         after, fact_id = read_position(position) if position else (_EARLIEST, "")
         # The comparison keeps out a `created_at` that is no time; those would sort behind every position.
@@ -153,7 +153,7 @@ class FirestoreQueries:
 
     def _pages(
         self, query: Query | CollectionGroup, order: Sequence[str], what: str, *, limit: int | None = None
-    ) -> Iterator[DocumentSnapshot]:
+    ) -> Iterator[DocumentSnapshot[Any]]:
         for field in order:
             query = query.order_by(field)
         given, page = 0, query.limit(PAGE_DOCUMENTS)
@@ -167,7 +167,7 @@ class FirestoreQueries:
             last = found[-1]
             page = query.start_after({name: last.reference if name == "__name__" else last.get(name) for name in order})
 
-    def _all(self, query: Any, what: str) -> list[DocumentSnapshot]:
+    def _all(self, query: Any, what: str) -> list[DocumentSnapshot[Any]]:
         with mendable_as_retry(what):
             return list(query.stream(retry=NEVER_RETRY, timeout=RPC_TIMEOUT_SECONDS))
 

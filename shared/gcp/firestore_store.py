@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from google.api_core.exceptions import AlreadyExists, FailedPrecondition, NotFound
 from google.cloud.firestore import SERVER_TIMESTAMP, Client, DocumentReference
@@ -49,7 +49,9 @@ class FirestoreStore:
     """`ports.Store` on the database of `client`.
 
     `settle_seconds`: how old the newest fact of a page must be before the page is given out (see `FirestoreQueries`); a fact that
-    took longer than that to commit gets a new time. `sleep` is how `facts_after` waits. The caller makes the client, after forking.
+    took longer than that to commit gets a new time, so a fact may be given out twice, under the same key. 0 turns both off: facts
+    that are created at the same time may then be missed. `sleep` is how `facts_after` waits. The caller makes the client, after
+    forking.
     """
 
     def __init__(self, client: Client, *, settle_seconds: float = SETTLE_SECONDS, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -57,6 +59,11 @@ class FirestoreStore:
         self._layout = Layout(client)
         self._queries = FirestoreQueries(client, settle_seconds=settle_seconds, sleep=sleep)
         self._settle_seconds = settle_seconds
+
+    @classmethod
+    def connect(cls, project: str, database: str) -> Self:
+        """A store with a client of its own; the client connects at its first use."""
+        return cls(Client(project=project, database=database))
 
     def create_fact(self, service: ServiceId, fact: Fact) -> Literal["created", "duplicate"]:
         """Create the fact under its natural key; one call, and a second one if it committed so late that a reader may have passed it.
@@ -71,7 +78,7 @@ class FirestoreStore:
             except AlreadyExists:
                 return "duplicate"
             for _ in range(STAMP_TRIES):
-                if _seconds_to_commit(result) <= self._settle_seconds:
+                if self._settle_seconds <= 0 or _seconds_to_commit(result) <= self._settle_seconds:
                     return "created"
                 result = reference.update({"created_at": SERVER_TIMESTAMP}, retry=None, timeout=RPC_TIMEOUT_SECONDS)
         _log.warning("commits take longer than %s s: a fact of %s may be folded late", self._settle_seconds, service)

@@ -1,7 +1,8 @@
-"""The bus on Pub/Sub: one synchronous publish per wake, no batching thread that could lose a message when a function ends."""
+"""The bus on Pub/Sub: one synchronous publish per call, no batching thread that could lose a message when a function ends."""
 
 import os
 import threading
+from collections.abc import Sequence
 
 import grpc
 from google.pubsub_v1.services.publisher import PublisherClient
@@ -12,6 +13,8 @@ from shared.gcp.google_errors import mendable_as_retry
 from shared.records.subject import Wake
 
 PUBLISH_TIMEOUT_SECONDS = 10.0
+MESSAGES_PER_PUBLISH = 1_000
+"""Pub/Sub takes at most this many messages in one call (and 10 MB, which that many wakes never reach)."""
 
 
 class PubsubBus:
@@ -28,19 +31,20 @@ class PubsubBus:
         self._client: PublisherClient | None = None
         self._process_id = 0
 
-    def publish_wake(self, wake: Wake) -> None:
-        """Hand the wake over; returns when Pub/Sub has accepted it.
+    def publish_wakes(self, wakes: Sequence[Wake]) -> None:
+        """Hand the wakes over, up to 1,000 in one call; returns when Pub/Sub has accepted them all.
 
         Raises:
-            Retry: not known to have been accepted.
+            Retry: not known to have been accepted; some of them may have been.
         """
-        data, attributes = encode_wake(wake)
+        messages = [{"data": data, "attributes": attributes} for data, attributes in map(encode_wake, wakes)]
         with mendable_as_retry(f"publishing to {self._topic}"):
-            self._publisher().publish(
-                request={"topic": self._topic, "messages": [{"data": data, "attributes": attributes}]},
-                retry=None,
-                timeout=self._timeout_seconds,
-            )
+            for start in range(0, len(messages), MESSAGES_PER_PUBLISH):
+                self._publisher().publish(
+                    request={"topic": self._topic, "messages": messages[start : start + MESSAGES_PER_PUBLISH]},
+                    retry=None,
+                    timeout=self._timeout_seconds,
+                )
 
     def close(self) -> None:
         """Close the connection; the next publish opens a new one."""

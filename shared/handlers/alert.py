@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Self
 
 from shared.events.alert import Ignored, parse_alert
 from shared.events.envelope import Envelope
 from shared.handlers.answer import Handled, ReadBody
 from shared.handlers.intake import take
+from shared.handlers.recent_facts import RecentFacts
 from shared.handlers.wake_limit import WakeLimiter
 from shared.ports import Bus, Clock, Store
 from shared.records.subject import Wake
@@ -20,6 +22,12 @@ class AlertPorts:
     bus: Bus
     clock: Clock
     limiter: WakeLimiter
+    recent: RecentFacts
+
+    @classmethod
+    def of(cls, store: Store, bus: Bus, clock: Clock) -> Self:
+        """With an empty memory, as after a cold start."""
+        return cls(store, bus, clock, WakeLimiter(clock), RecentFacts(clock))
 
 
 def handle_alert(headers: Mapping[str, str], read: ReadBody, ports: AlertPorts) -> Handled:
@@ -35,9 +43,11 @@ def handle_alert(headers: Mapping[str, str], read: ReadBody, ports: AlertPorts) 
         alert = parse_alert(envelope.payload(), published_at=envelope.published_at)
         if isinstance(alert, Ignored):
             return Handled("ignored", envelope.message_id or "", alert.reason)
-        created = ports.store.create_fact(alert.service, alert.fact)
-        if ports.limiter.allows(str(alert.service)):
-            ports.bus.publish_wakes([Wake.of(alert.service, f"alert {alert.fact.signal} {alert.fact.state}")])
-        return Handled("done" if created == "created" else "duplicate", alert.fact.key, f"{alert.service} {alert.fact.signal}")
+        subject, fact = str(alert.service), alert.fact
+        created = "duplicate" if ports.recent.knows(subject, fact.key) else ports.store.create_fact(alert.service, fact)
+        ports.recent.confirm(subject, fact.key)
+        if ports.limiter.allows(subject):
+            ports.bus.publish_wakes([Wake.of(alert.service, f"alert {fact.signal} {fact.state}")])
+        return Handled("done" if created == "created" else "duplicate", fact.key, f"{subject} {fact.signal}")
 
     return take("alert", headers, read, work, store=ports.store, clock=ports.clock)

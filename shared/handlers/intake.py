@@ -20,6 +20,8 @@ def take(
 ) -> Handled:
     """Open the envelope and hand it to `work`; a Park from either is stored once, whatever the number of deliveries.
 
+    The message's id is the key where there is one: the body of a repeat differs in its delivery attempt.
+
     Raises:
         Retry: the store or the bus could not be reached; delivery repeats.
     """
@@ -37,6 +39,7 @@ def take(
             now=clock.now(),
             message_id=envelope.message_id if envelope is not None else None,
             attributes=envelope.attributes if envelope is not None else None,
+            key=f"{function}:{envelope.message_id}" if envelope is not None and envelope.message_id else None,
         )
         store.park(parked)
         return Handled("parked", parked.key, str(park))

@@ -8,7 +8,7 @@ from shared.control.decide import decide
 from shared.control.fold import fold, keys_to_look_up
 from shared.control.inflight import announce
 from shared.control.timing import TICK_SECONDS
-from shared.errors import Retry, TokenConflict
+from shared.errors import TokenConflict
 from shared.events.envelope import Envelope
 from shared.events.wake import parse_wake
 from shared.handlers.answer import Handled, ReadBody
@@ -30,8 +30,8 @@ PAGE_LIMIT = 500
 """Facts per read."""
 PAGES_PER_LOOK = 4
 """Pages folded in one look; what is left wakes again."""
-COMMIT_TRIES = 3
-"""A commit that lost its race is tried again from fresh reads."""
+COMMIT_TRIES = 2
+"""A commit that lost its race is tried again from fresh reads; after that the one who won is left to it."""
 ACT_WITHIN_SECONDS = 25.0
 """A look that took longer than this does not begin a write: reconcile must end within 50 s, its calls take up to 15 s."""
 
@@ -66,15 +66,19 @@ def handle_wake(headers: Mapping[str, str], read: ReadBody, ports: ReconcilePort
 def reconcile(service: ServiceId, trigger: str, ports: ReconcilePorts) -> str:
     """Bring one service nearer to what it should be; returns in a few words what came of it.
 
+    Who loses its races leaves a wake behind: what it had seen and the winner had not is then looked at. Every lost race is
+    somebody's commit, so this comes to an end.
+
     Raises:
-        Retry: the store could not be read or written, or every commit lost its race.
+        Retry: the store could not be read or written.
     """
     for _ in range(COMMIT_TRIES):
         try:
             return _look(service, trigger, ports)
         except TokenConflict:
             continue
-    raise Retry(f"{service}: {COMMIT_TRIES} commits in a row lost their race")
+    ports.bus.publish_wakes([Wake.of(service, "lost a race")])
+    return "somebody else looks at the same time"
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ Stored at `services/{id}/facts/{key}`; its creation is the dedupe. Fields of the
 
 * `schema_version`: 1.
 * `record`: the fact below, as JSON.
-* `created_at`: the server's commit time; facts are folded in this order.
+* `created_at`: the server's time of the creation; facts are folded in this order. Firestore stamps it when the request begins, not
+  when it commits: its store waits until the stamps it reads have settled, and stamps anew what committed late.
 * `expire_at`: when the store's TTL may delete it (`FACT_TTL_SECONDS` after creation, well past every subscription's retention).
 """
 

@@ -1,8 +1,9 @@
 """`parked/{key}`: what could not be understood or routed, with its reason and its body, for a person to look at.
 
 Fields: `schema_version`, `code`, `reason`, `source` (which function), `subject` (if it was known), `message_id`, `attributes`
-(bounded), `body` (bounded text; bytes that are no UTF-8 are kept as base64), `body_encoding`, `body_bytes` (its full size), `body_sha256`,
-`parked_at`. The key is made of the body, so a redelivery of the same message is the same document.
+(bounded; Firestore keeps them as JSON text: not every name may be a map's key there), `body` (bounded text; bytes that are no UTF-8 are
+kept as base64), `body_encoding`, `body_bytes` (its full size), `body_sha256`, `parked_at`. The key is the message's id, or made of the
+body where that cannot be read: a repeat of a delivery is the same document.
 """
 
 import base64

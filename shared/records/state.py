@@ -1,6 +1,7 @@
 """`services/{id}/state/current`: reconcile's document, written by reconcile alone.
 
-Fields of the document: `record` (a `ServiceState` as JSON), `next_look_at` (native time: the schedule asks for what is due),
+Fields of the document: `record` (a `ServiceState` as JSON), `committed_at` (the server's time; it makes every commit a change, and so
+moves the token), `next_look_at` (native time: the schedule asks for what is due),
 `usd_per_hour_at_max` (number: the fleet's brake sums it). It stays below `STATE_LIMIT_BYTES` whatever happens: every list in it
 is bounded here.
 """

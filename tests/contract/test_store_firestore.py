@@ -158,7 +158,7 @@ def test_settled_facts_are_not_waited_for(harness: FirestoreHarness) -> None:
 
 
 def test_a_fact_whose_own_commit_took_too_long_gets_a_new_time(harness: FirestoreHarness, caplog: pytest.LogCaptureFixture) -> None:
-    strict = FirestoreStore(harness.client, settle_seconds=-1.0)
+    strict = FirestoreStore(harness.client, settle_seconds=1e-9)
     assert strict.create_fact(RANKER, alert("1")) == "created"
     snapshot = harness.client.document(f"services/{RANKER}/facts/1:open").get(timeout=10)
     assert snapshot.update_time > snapshot.create_time

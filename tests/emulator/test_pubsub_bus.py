@@ -15,6 +15,7 @@ from google.pubsub_v1.services.subscriber.transports import SubscriberGrpcTransp
 
 from shared.errors import Retry
 from shared.events.wake import encode_wake, parse_wake
+from shared.gcp import pubsub_bus
 from shared.gcp.pubsub_bus import PubsubBus
 from shared.records.subject import ServiceId, Wake
 from tests.support.emulators import fresh_project, pubsub_publisher
@@ -62,12 +63,12 @@ def test_a_wake_arrives_as_it_was_sent(pubsub_emulator: str, monkeypatch: pytest
     monkeypatch.setenv("PUBSUB_EMULATOR_HOST", pubsub_emulator)
     project = fresh_project()
     with subscribed(pubsub_emulator, project) as (subscriber, subscription), closing_bus(project) as bus:
-        bus.publish_wake(WAKE)
+        bus.publish_wakes([WAKE])
         (message,) = pull(subscriber, subscription, 1)
         assert (message.data, dict(message.attributes)) == encode_wake(WAKE)
         assert parse_wake(message.data) == (RANKER, WAKE)
         bus.close()
-        bus.publish_wake(WAKE)
+        bus.publish_wakes([WAKE])
         assert len(pull(subscriber, subscription, 1)) == 1
 
 
@@ -77,16 +78,28 @@ def test_many_threads_share_one_bus(pubsub_emulator: str, monkeypatch: pytest.Mo
     project = fresh_project()
     with subscribed(pubsub_emulator, project) as (subscriber, subscription), closing_bus(project) as bus:
         with futures.ThreadPoolExecutor(8) as threads:
-            list(threads.map(lambda number: bus.publish_wake(Wake.of(RANKER, f"{number}")), range(40)))
+            list(threads.map(lambda number: bus.publish_wakes([Wake.of(RANKER, f"{number}")]), range(40)))
         reasons = {parse_wake(message.data)[1].reason for message in pull(subscriber, subscription, 40)}
         assert reasons == {f"{number}" for number in range(40)}
+
+
+@pytest.mark.emulator
+def test_more_wakes_than_one_call_takes_are_all_published(pubsub_emulator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PUBSUB_EMULATOR_HOST", pubsub_emulator)
+    monkeypatch.setattr(pubsub_bus, "MESSAGES_PER_PUBLISH", 10)
+    project = fresh_project()
+    with subscribed(pubsub_emulator, project) as (subscriber, subscription), closing_bus(project) as bus:
+        bus.publish_wakes([Wake.of(RANKER, f"{number}") for number in range(25)])
+        bus.publish_wakes([])
+        reasons = {parse_wake(message.data)[1].reason for message in pull(subscriber, subscription, 25)}
+        assert reasons == {f"{number}" for number in range(25)}
 
 
 @pytest.mark.emulator
 def test_a_topic_that_does_not_exist_is_a_bug_and_no_retry(pubsub_emulator: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PUBSUB_EMULATOR_HOST", pubsub_emulator)
     with closing_bus(fresh_project()) as bus, pytest.raises(exceptions.NotFound):
-        bus.publish_wake(WAKE)
+        bus.publish_wakes([WAKE])
 
 
 @contextlib.contextmanager
@@ -122,7 +135,7 @@ def test_what_may_mend_is_a_retry_after_one_call(code: grpc.StatusCode, monkeypa
     with failing_server(code) as (host, calls):
         monkeypatch.setenv("PUBSUB_EMULATOR_HOST", host)
         with closing_bus("acme-ml") as bus, pytest.raises(Retry, match="projects/acme-ml/topics/wakes"):
-            bus.publish_wake(WAKE)
+            bus.publish_wakes([WAKE])
         assert calls == ["/google.pubsub.v1.Publisher/Publish"]
 
 
@@ -130,26 +143,26 @@ def test_a_publish_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     with failing_server(grpc.StatusCode.INTERNAL, hang=threading.Event()) as (host, _):
         monkeypatch.setenv("PUBSUB_EMULATOR_HOST", host)
         with closing_bus("acme-ml", timeout_seconds=0.3) as bus, pytest.raises(Retry, match="DeadlineExceeded"):
-            bus.publish_wake(WAKE)
+            bus.publish_wakes([WAKE])
 
 
 def test_a_missing_permission_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
     with failing_server(grpc.StatusCode.PERMISSION_DENIED) as (host, _):
         monkeypatch.setenv("PUBSUB_EMULATOR_HOST", host)
         with closing_bus("acme-ml") as bus, pytest.raises(exceptions.PermissionDenied):
-            bus.publish_wake(WAKE)
+            bus.publish_wakes([WAKE])
 
 
 def test_nothing_is_opened_before_the_first_publish_and_another_process_opens_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     with closing_bus("acme-ml") as bus, failing_server(grpc.StatusCode.UNAVAILABLE) as (host, _):
-        assert bus._client is None
+        assert vars(bus)["_client"] is None
         monkeypatch.setenv("PUBSUB_EMULATOR_HOST", host)
         with pytest.raises(Retry):
-            bus.publish_wake(WAKE)
+            bus.publish_wakes([WAKE])
         first = bus._client
         assert first is not None
         bus._process_id = os.getpid() + 1
         with pytest.raises(Retry):
-            bus.publish_wake(WAKE)
+            bus.publish_wakes([WAKE])
         assert bus._client is not first
         first.transport.close()  # type: ignore[no-untyped-call]

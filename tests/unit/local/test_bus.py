@@ -96,9 +96,9 @@ def test_a_wake_is_published_in_its_own_form_to_the_topic_wakes() -> None:
     bus, _ = bus_of(subscriber)
     bus.subscribe("wakes", "wakes-push")
     wake = Wake.of(RANKER, "alert")
-    bus.publish_wake(wake)
+    bus.publish_wakes([wake, wake])
     bus.run_until_idle()
-    assert parse_wake(subscriber.payloads()[0]) == (RANKER, wake)
+    assert [parse_wake(payload) for payload in subscriber.payloads()] == [(RANKER, wake)] * 2
 
 
 @pytest.mark.parametrize("status", [102, 200, 201, 202, 204])

@@ -4,7 +4,7 @@ Everything but the outside world is what runs on Google Cloud: the entry points 
 `google-cloud-run` client. The world is simulated: one TF Serving service on an L4, and how many instances its traffic needs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import Any, Self
 
 import functions_framework
-from google.cloud import run_v2
 from werkzeug.test import Client
 
 import shared
@@ -22,7 +21,6 @@ from shared.gcp.cloud_run import CloudRunPlatform
 from shared.handlers.alert import AlertPorts
 from shared.handlers.reconcile import ReconcilePorts
 from shared.handlers.schedule import SchedulePorts
-from shared.handlers.wake_limit import WakeLimiter
 from shared.local.bus import InProcessBus
 from shared.local.cloud_run_door import CloudRunDoor
 from shared.local.sqlite_store import SqliteStore
@@ -31,43 +29,20 @@ from shared.records.observed import Bounds
 from shared.records.service import ServiceDocument
 from shared.records.subject import ServiceId
 from shared.simulation.cloud_run import SimulatedCloudRun
+from shared.simulation.gpu_service import place_service
 from shared.simulation.platform import TRIMTAB
 from shared.simulation.service_load import SimulatedLoad
 
 FUNCTIONS = ("alert", "schedule", "reconcile")
 TOPICS = {"alerts": "alert", "ticks": "schedule", "wakes": "reconcile"}
 """Topic to the function that its push subscription calls."""
-GPU_QUOTA = 16
-"""The simulated project's L4 quota in the region, in instances."""
-PARENT = "projects/{}/locations/{}"
 
 
 def load_functions() -> dict[str, Any]:
     """The functions as WSGI applications, loaded from their source files as functions-framework does in production."""
+    create_app: Callable[[str, str, str], Any] = functions_framework.create_app
     root = Path(shared.__file__).parent.parent / "functions"
-    return {name: functions_framework.create_app(name, str(root / name / "main.py"), "http") for name in FUNCTIONS}
-
-
-def simulated_service(bounds: Bounds, *, revision_max: int = 0) -> run_v2.Service:
-    """A TF Serving service with one L4 per instance, 4 vCPU and 16 GiB."""
-    limits = {"cpu": "4", "memory": "16Gi", "nvidia.com/gpu": "1"}
-    container = run_v2.Container(
-        name="tfs",
-        image="tensorflow/serving:2.19.0-gpu",
-        args=["--port=8500", "--rest_api_port=8501"],
-        ports=[run_v2.ContainerPort(name="h2c", container_port=8500)],
-        resources=run_v2.ResourceRequirements(limits=limits, cpu_idle=False, startup_cpu_boost=True),
-    )
-    return run_v2.Service(
-        scaling=run_v2.ServiceScaling(min_instance_count=bounds.min_instance_count, max_instance_count=bounds.max_instance_count),
-        template=run_v2.RevisionTemplate(
-            max_instance_request_concurrency=16,
-            node_selector=run_v2.NodeSelector(accelerator="nvidia-l4"),
-            gpu_zonal_redundancy_disabled=True,
-            scaling=run_v2.RevisionScaling(max_instance_count=revision_max),
-            containers=[container],
-        ),
-    )
+    return {name: create_app(name, str(root / name / "main.py"), "http") for name in FUNCTIONS}
 
 
 @dataclass(frozen=True)
@@ -104,9 +79,8 @@ class LocalEdition:
             door = stack.enter_context(CloudRunDoor(self.world.cloud_run))
             platform = CloudRunPlatform(self.clock, endpoint=door.endpoint)
             stack.callback(platform.close)
-            limiter = WakeLimiter(self.clock)
             wiring.install(
-                alert=AlertPorts(self.store, self.bus, self.clock, limiter),
+                alert=AlertPorts.of(self.store, self.bus, self.clock),
                 schedule=SchedulePorts(self.store, self.bus, self.clock),
                 reconcile=ReconcilePorts(
                     self.store, platform, self.bus, self.clock, self._ids, metrics=self.world.load, quota=self.world.load
@@ -132,9 +106,7 @@ class LocalEdition:
         kept = self.store.read(service)
         if kept.state is not None and kept.state.desired is not None:
             bounds = kept.state.desired.bounds
-        self.world.cloud_run.set_gpu_quota(service.project, service.region, GPU_QUOTA)
-        parent = PARENT.format(service.project, service.region)
-        self.world.cloud_run.create_service(parent, service.name, simulated_service(bounds, revision_max=revision_max), settled=True)
+        place_service(self.world.cloud_run, service, bounds, revision_max=revision_max)
         self.world.load.set_demand(service, demand)
         try:
             self.store.put_service(document, if_generation=kept.document.generation if kept.document else None)

@@ -5,18 +5,17 @@ came of it. All figures are simulated.
 """
 
 import json
-import random
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
-from shared.clock import time_ordered_id
-from shared.local.clock import VirtualClock
-from shared.local.edition import LocalEdition
+from cli.edition import LocalEdition
+from shared.local.clock import SeededIds, VirtualClock
 from shared.records.observed import Bounds
 from shared.records.service import Autonomy, Objective, ScaleBounds, ServiceDocument, ServiceSpec
 from shared.records.subject import ServiceId
+from shared.simulation.monitoring import notification
 from shared.simulation.platform import TRIMTAB
 
 SERVICE = ServiceId(project="acme-ml", region="europe-west1", name="ranker")
@@ -36,63 +35,6 @@ class Step(NamedTuple):
     who: Literal["world", "monitoring", "decision", "cloud-run"]
     what: str
     data: dict[str, Any]
-
-
-class SeededIds:
-    """Identifiers that are the same in every run."""
-
-    def __init__(self, clock: VirtualClock, seed: int = 7) -> None:
-        self._clock = clock
-        self._chance = random.Random(seed)  # noqa: S311 (a story that is told the same way every time, no secret)
-
-    def new_id(self) -> str:
-        """The next identifier."""
-        return time_ordered_id(int(self._clock.now().timestamp() * 1000), self._chance.getrandbits(80))
-
-
-def notification(state: Literal["open", "closed"], *, started_at: datetime, now: datetime) -> dict[str, Any]:
-    """A Cloud Monitoring notification (schema 1.2) of an alert policy on 429 answers, with Trimtab's routing labels."""
-    what = "is above the threshold of 0.000 with a value of 3.200" if state == "open" else "returned to normal with a value of 0.000"
-    return {
-        "version": "1.2",
-        "incident": {
-            "incident_id": INCIDENT,
-            "scoping_project_id": SERVICE.project,
-            "scoping_project_number": 123456789012,
-            "url": f"https://console.cloud.google.com/monitoring/alerting/alerts/{INCIDENT}?project={SERVICE.project}",
-            "severity": "Error",
-            "started_at": int(started_at.timestamp()),
-            "ended_at": int(now.timestamp()) if state == "closed" else None,
-            "state": state,
-            "summary": f"Request Count for {SERVICE.project} {SERVICE.name} with metric labels {{response_code=429}} {what}.",
-            "resource": {
-                "type": "cloud_run_revision",
-                "labels": {"project_id": SERVICE.project, "location": SERVICE.region, "service_name": SERVICE.name},
-            },
-            "metric": {
-                "type": "run.googleapis.com/request_count",
-                "displayName": "Request Count",
-                "labels": {"response_code": "429", "response_code_class": "4xx"},
-            },
-            "policy_name": "ranker: no instance available",
-            "policy_user_labels": {"trimtab_service": SERVICE.name, "trimtab_signal": "no-instance"},
-            "condition_name": "429 answers per second",
-            "threshold_value": "0",
-            "observed_value": "3.200" if state == "open" else "0.000",
-            "condition": {
-                "name": f"projects/{SERVICE.project}/alertPolicies/1/conditions/1",
-                "displayName": "429 answers per second",
-                "conditionThreshold": {
-                    "filter": 'resource.type="cloud_run_revision" AND metric.type="run.googleapis.com/request_count" '
-                    'AND metric.labels.response_code="429"',
-                    "comparison": "COMPARISON_GT",
-                    "thresholdValue": 0,
-                    "duration": "60s",
-                },
-            },
-            "documentation": {"content": "Requests are refused for want of an instance.", "mime_type": "text/markdown"},
-        },
-    }
 
 
 def spec() -> ServiceDocument:
@@ -140,7 +82,7 @@ class Teller:
         )
 
     def _post(self, state: Literal["open", "closed"], opened: datetime) -> None:
-        body = notification(state, started_at=opened, now=self._clock.now())
+        body = notification(SERVICE, INCIDENT, state, started_at=opened, now=self._clock.now())
         self._edition.bus.publish("alerts", json.dumps(body).encode())
         self._edition.bus.run_until_idle()
 

@@ -1,5 +1,6 @@
 """`trimtab local`: all of Trimtab on this machine, in real time, with a simulated Cloud Run to steer."""
 
+import logging
 import signal
 import threading
 from pathlib import Path
@@ -19,7 +20,6 @@ def local(
     tick_seconds: Annotated[float, typer.Option(min=0.1, max=3600, help="The schedule's period.")] = TICK_SECONDS,
 ) -> None:
     """Run alert, schedule and reconcile here, with SQLite, a bus that posts real push bodies and a simulated Cloud Run."""
-    from werkzeug.middleware.dispatcher import DispatcherMiddleware
     from werkzeug.serving import make_server
 
     from cli.edition import LocalEdition
@@ -27,14 +27,14 @@ def local(
     from shared.clock import SystemClock, SystemIds
     from shared.records.observed import Bounds
 
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     if data is not None:
         data.parent.mkdir(parents=True, exist_ok=True)
     clock = SystemClock()
     stopped = threading.Event()
     with LocalEdition(data or ":memory:", clock, SystemIds(clock)) as edition:
         edition.adopt(spec(), Bounds(max_instance_count=CAP), demand=demand)
-        mounted: dict[str, Any] = {f"/{name}": application for name, application in edition.applications.items()}
-        server = make_server(HOST, port, DispatcherMiddleware(_nothing_here, mounted), threaded=True)
+        server = make_server(HOST, port, _router(edition.applications), threaded=True)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stopped.set())
         edition.bus.start(workers=2)
@@ -43,7 +43,7 @@ def local(
         base = f"http://{HOST}:{server.server_port}"
         typer.echo(f"trimtab local: {base}/alert, {base}/schedule and {base}/reconcile take Pub/Sub push bodies; Ctrl-C ends it.")
         typer.echo(f"{SERVICE} is simulated: Cloud Run allows {CAP} instances, the traffic wants {demand:g}.")
-        typer.echo("Every line below is one event, as Cloud Logging would get it.", nl=True)
+        typer.echo("Every line below is one event, as Cloud Logging would get it.")
         try:
             while not stopped.wait(tick_seconds):
                 edition.tick()
@@ -54,6 +54,14 @@ def local(
             edition.bus.stop()
 
 
-def _nothing_here(_environ: dict[str, Any], start_response: Any) -> list[bytes]:
-    start_response("404 Not Found", [("Content-Type", "text/plain")])
-    return [b"POST to /alert, /schedule or /reconcile\n"]
+def _router(applications: dict[str, Any]) -> Any:
+    """The functions behind one port: the first part of the path names the function, the function sees the rest."""
+
+    def route(environ: dict[str, Any], start_response: Any) -> Any:
+        name, _, rest = environ.get("PATH_INFO", "").strip("/").partition("/")
+        if name in applications:
+            return applications[name]({**environ, "SCRIPT_NAME": f"/{name}", "PATH_INFO": f"/{rest}"}, start_response)
+        start_response("404 Not Found", [("Content-Type", "text/plain")])
+        return [b"POST to /alert, /schedule or /reconcile\n"]
+
+    return route

@@ -1,6 +1,7 @@
 """Structured logging: one JSON line per event on standard output, as Cloud Logging reads it; no line without a bound."""
 
 import json
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ from typing import Literal
 
 FIELD_LIMIT = 1_000
 LINE_LIMIT_BYTES = 16_000
+INTEGER_LIMIT_BITS = 64
 
 _quiet = False
 
@@ -18,7 +20,7 @@ def line(severity: Severity, message: str, fields: dict[str, object]) -> str:
     """The line, newline excluded: `severity`, `message` and the fields, each cut to `FIELD_LIMIT` characters."""
     record: dict[str, object] = {"severity": severity, "message": _bounded(message)}
     for name, value in fields.items():
-        record[name] = value if isinstance(value, bool | int | float) or value is None else _bounded(str(value))
+        record[name] = value if _is_plain(value) else _bounded(_text(value))
     text = json.dumps(record)
     if len(text) > LINE_LIMIT_BYTES:
         text = json.dumps({"severity": severity, "message": _bounded(message), "fields_left_out": len(fields)})
@@ -31,6 +33,17 @@ def event(severity: Severity, message: str, **fields: object) -> None:
         return
     sys.stdout.write(line(severity, message, fields) + "\n")
     sys.stdout.flush()
+
+
+def _is_plain(value: object) -> bool:
+    """Whether JSON has a short form of it: neither NaN nor infinity is JSON, and an integer may have any length."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or (isinstance(value, int) and value.bit_length() <= INTEGER_LIMIT_BITS)
+
+
+def _text(value: object) -> str:
+    return f"an integer of {value.bit_length()} bits" if isinstance(value, int) else str(value)
 
 
 def _bounded(text: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
 
 PREFIX = "TRIMTAB_"
 
@@ -51,8 +52,11 @@ class Settings(BaseModel):
             return cls.model_validate(given)
         except ValidationError as error:
             problems = "; ".join(
-                f"{PREFIX}{'.'.join(map(str, problem['loc'])).upper()}={str(problem.get('input', ''))[:80]!r}: {problem['msg']}"
-                for problem in error.errors()
+                f"{PREFIX}{'.'.join(map(str, problem['loc'])).upper()}{_given(problem)}: {problem['msg']}" for problem in error.errors()
             )
             msg = f"settings: {problems}"
             raise ValueError(msg) from None
+
+
+def _given(problem: ErrorDetails) -> str:
+    return " is not set" if problem["type"] == "missing" else f"={str(problem['input'])[:80]!r}"

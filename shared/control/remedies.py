@@ -201,7 +201,8 @@ def _no_instance(scene: Scene, wishes: Wishes) -> None:
             in_force=bound,
             target=target,
             wanted=wanted,
-            reason=f"requests are refused for want of an instance and {used}",
+            reason=f"requests are refused for want of an instance and {used}; {wanted} is twice the {episode.anchor_max} "
+            "in force when this was first decided on",
             predicted=f"up to {target - bound} more instances start; at most {scene.dollars(target - bound)} more",
             signal=Signal.NO_INSTANCE,
             limited_by=ceiling,

@@ -30,6 +30,7 @@ ATTEMPT_BUDGET = 4
 """Changes for one signal of one service per `ATTEMPT_WINDOW_SECONDS`; a fifth would not help either: a person must look."""
 
 ATTEMPT_WINDOW_SECONDS = 6 * 3600.0
+"""The window of the attempt budget: a rush every morning starts with a fresh budget."""
 
 ACT_LEASE_SECONDS = 60.0
 """An announced change belongs to its announcer for so long: reconcile ends within 50 s, its ack deadline is 60 s."""

@@ -3,6 +3,7 @@
 Pub/Sub repeats whatever is not a success, 4xx included; so an event that can never work is parked and answered 200.
 """
 
+import io
 import traceback
 from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple, Protocol
@@ -16,6 +17,11 @@ ACK = 200
 WRONG_METHOD = 405
 BUG = 500
 LATER = 503
+
+BUG_TEXT_LIMIT = 300
+"""So much of a bug's own text is logged: it may repeat what an event said."""
+
+GONE = "the sender went away before the body was read"
 
 Verdict = Literal["done", "duplicate", "ignored", "parked"]
 
@@ -52,11 +58,12 @@ def serve(function: str, request: Request, handle: Handle) -> tuple[str, int]:
     try:
         handled = handle(request.headers, lambda: _read(request))
     except Retry as retry:
-        log.event("WARNING", "will be tried again", function=function, reason=retry.reason, after_seconds=retry.after_seconds)
+        key, after = _key(retry), retry.after_seconds
+        log.event("WARNING", "will be tried again", function=function, key=key, reason=retry.reason, after_seconds=after)
         return "later\n", LATER
     except Exception as bug:  # noqa: BLE001 (the last line of defence: a bug is logged with its place and repeated by delivery)
-        where = "".join(traceback.format_exception(bug, limit=-8))
-        log.event("ERROR", "bug", function=function, error=type(bug).__name__, where=where[-900:])
+        text = str(bug)[:BUG_TEXT_LIMIT]
+        log.event("ERROR", "bug", function=function, key=_key(bug), error=type(bug).__name__, text=text, where=_where(bug))
         return "bug\n", BUG
     log.event("INFO", handled.verdict, function=function, key=handled.key, detail=handled.detail)
     return f"{handled.verdict}\n", ACK
@@ -67,12 +74,33 @@ def _read(request: Request) -> bytes:
 
     Raises:
         Park: the server refuses to read it for its size; it would refuse again.
-        Retry: the sender went away in the middle.
+        Retry: the sender went away in the middle. Some servers say so, others (gunicorn) hand over what had come until then.
     """
+    length = str(request.headers.get("Content-Length", "unknown"))[:20]
     try:
-        return request.get_data()
+        body = request.get_data()
     except RequestEntityTooLarge:
-        length = str(request.headers.get("Content-Length", "unknown"))[:20]
+        _leave_unread(request)
         raise Park("too-large", f"the body of {length} bytes is larger than the server reads; nothing of it was kept") from None
     except ClientDisconnected:
-        raise Retry("the sender went away before the body was read") from None
+        _leave_unread(request)
+        raise Retry(GONE) from None
+    if length.isascii() and length.isdecimal() and len(body) < int(length) and "Transfer-Encoding" not in request.headers:
+        raise Retry(GONE)
+    return body
+
+
+def _leave_unread(request: Request) -> None:
+    """functions-framework reads the body once more after the answer is made: what failed must not fail there again."""
+    vars(request)["stream"] = io.BytesIO()
+
+
+def _key(failure: BaseException) -> str:
+    """What the intake knew of the event when it failed."""
+    return ", ".join(getattr(failure, "__notes__", ()))
+
+
+def _where(bug: BaseException) -> str:
+    """The innermost places, the last one first; no text of the error is in it."""
+    frames = traceback.extract_tb(bug.__traceback__, limit=-8)
+    return " < ".join(f"{frame.filename}:{frame.lineno} {frame.name}" for frame in reversed(frames))

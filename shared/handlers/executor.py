@@ -17,6 +17,8 @@ from shared.records.subject import ServiceId
 
 WRITE_TRIES = 3
 """The platform bumps etags by itself while it reconciles; two more looks get past one such bump and its end."""
+TRY_WITHIN_SECONDS = 10.0
+"""No further try begins after this: reconcile must end in time."""
 
 
 def acts_on(plan: Plan, autonomy: Autonomy) -> bool:
@@ -41,7 +43,10 @@ class Executor:
         Raises:
             Retry: the outcome could not be recorded; Cloud Run may have been written.
         """
+        began = self.clock.now()
         for _ in range(WRITE_TRIES):
+            if (self.clock.now() - began).total_seconds() > TRY_WITHIN_SECONDS:
+                break
             try:
                 if self.store.state_token(service) != token:
                     return "overtaken: the state was committed by somebody else"
@@ -62,7 +67,7 @@ class Executor:
                 return f"not known to be written ({lost.reason}); the next look will tell"
             self._record(service, accepted(state, act, operation, self.clock.now()), token)
             return "written"
-        return "not written: the etag moved at every try"
+        return "not written: the etag moved at every try, or time ran out"
 
     def _etag_if_unmoved(self, service: ServiceId, act: Act) -> str | None:
         """The etag of now, if Cloud Run still is at the generation and the bounds that were decided on."""

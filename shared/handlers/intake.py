@@ -20,12 +20,13 @@ def take(
 ) -> Handled:
     """Open the envelope and hand it to `work`; a Park from either is stored once, whatever the number of deliveries.
 
-    The message's id is the key where there is one: the body of a repeat differs in its delivery attempt.
+    The message's id is the key where there is one: the body of a repeat differs in its delivery attempt. A body that was not read
+    is known by its length. What fails otherwise carries the message's id as a note, for the log.
 
     Raises:
         Retry: the store or the bus could not be reached; delivery repeats.
     """
-    body, envelope = b"", None
+    body, envelope = None, None
     try:
         body = read()
         envelope = open_envelope(headers, body)
@@ -35,11 +36,21 @@ def take(
             code=park.code,
             reason=park.reason,
             source=function,
-            body=body,
+            body=body or b"",
             now=clock.now(),
             message_id=envelope.message_id if envelope is not None else None,
             attributes=envelope.attributes if envelope is not None else None,
-            key=f"{function}:{envelope.message_id}" if envelope is not None and envelope.message_id else None,
+            key=_key(function, headers, body, envelope),
         )
         store.park(parked)
         return Handled("parked", parked.key, str(park))
+    except Exception as failure:
+        if envelope is not None and envelope.message_id:
+            failure.add_note(envelope.message_id)
+        raise
+
+
+def _key(function: str, headers: Mapping[str, str], body: bytes | None, envelope: Envelope | None) -> str | None:
+    if envelope is not None and envelope.message_id:
+        return f"{function}:{envelope.message_id}"
+    return f"{function}:unread:{headers.get('Content-Length', 'unknown')}" if body is None else None

@@ -7,6 +7,7 @@ body where that cannot be read: a repeat of a delivery is the same document.
 """
 
 import base64
+import codecs
 import hashlib
 from collections.abc import Mapping
 from datetime import datetime
@@ -21,6 +22,9 @@ from shared.records.subject import document_id
 
 BODY_LIMIT_BYTES = 64 * 1024
 ATTRIBUTE_LIMIT = 32
+
+_UTF_8 = codecs.getincrementaldecoder("utf-8")
+"""Leaves out a character that the limit cuts in two."""
 
 
 class ParkCode(StrEnum):
@@ -77,7 +81,7 @@ class Parked(Record):
         digest = hashlib.sha256(body).hexdigest()
         kept = body[:BODY_LIMIT_BYTES]
         try:
-            text, encoding = kept.decode("utf-8"), "utf-8"
+            text, encoding = _UTF_8().decode(kept, final=len(body) <= BODY_LIMIT_BYTES), "utf-8"
         except UnicodeDecodeError:
             text, encoding = base64.b64encode(kept).decode("ascii"), "base64"
         shown = {str(name)[:256]: str(value)[:1024] for name, value in list((attributes or {}).items())[:ATTRIBUTE_LIMIT]}

@@ -1,0 +1,175 @@
+"""Writes docs/reference from the code, and the blocks of README.md that show what commands print; `--check` only compares.
+
+Every table of settings, denials, conditions, signals, park codes, timings and stored documents comes from here, so it cannot say
+anything but what the code does.
+"""
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from enum import EnumType
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+
+from shared.control import conditions, remedies, timing
+from shared.records import decision, facts, fleet, parked, plan, service, signals, state
+from shared.settings import PREFIX, Settings
+
+ROOT = Path(__file__).parent.parent
+REFERENCE = ROOT / "docs" / "reference"
+NOTE = "<!-- Made by `make docs` from the code. Do not edit. -->\n\n"
+
+
+def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """A Markdown table."""
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    lines += [f"| {' | '.join(map(_cell, row))} |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", r"\|").replace("\n", " ")
+
+
+def documented(owner: type | ModuleType) -> dict[str, str]:
+    """Name to docstring of what is assigned in a class or a module and followed by a string."""
+    body = ast.parse(inspect.getsource(owner)).body
+    if isinstance(owner, type):
+        first = body[0]
+        body = first.body if isinstance(first, ast.ClassDef) else []
+    found = {}
+    for statement, following in pairwise(body):
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            name = statement.targets[0].id
+        elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            name = statement.target.id
+        else:
+            continue
+        if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant) and isinstance(following.value.value, str):
+            found[name] = " ".join(following.value.value.split())
+    return found
+
+
+def enumeration(title: str, intro: str, kind: EnumType) -> str:
+    """A page for an enumeration: value and meaning of each member."""
+    said = documented(kind)
+    members: dict[str, str] = {member.name: str(member.value) for member in kind}  # type: ignore[var-annotated]
+    missing = sorted(set(members) - set(said))
+    if missing:
+        msg = f"{kind.__name__}: without a docstring: {missing}"
+        raise SystemExit(msg)
+    return f"# {title}\n\n{NOTE}{intro}\n\n" + table(("code", "meaning"), ((f"`{value}`", said[name]) for name, value in members.items()))
+
+
+def settings_page() -> str:
+    """docs/reference/settings.md."""
+    rows = []
+    for name, field in Settings.model_fields.items():
+        default = "required" if field.is_required() else f"`{field.default}`" if field.default is not None else "unset"
+        rows.append((f"`{PREFIX}{name.upper()}`", default, field.description or ""))
+    intro = "Environment variables of the functions, read at the first request. An unknown variable with the prefix is refused."
+    return f"# Settings\n\n{NOTE}{intro}\n\n" + table(("variable", "default", "meaning"), rows)
+
+
+def timing_page() -> str:
+    """docs/reference/timing.md."""
+    said = documented(timing)
+    values = {name: value for name, value in vars(timing).items() if name.isupper()}
+    rows = ((f"`{name}`", f"{value:g}", said[name]) for name, value in values.items())
+    return f"# Time constants and budgets\n\n{NOTE}" + table(("name", "value", "why"), rows)
+
+
+def conditions_page() -> str:
+    """docs/reference/conditions.md."""
+    intro = "Statements about a service in its state, with Kubernetes' meaning: status True, False or Unknown, a reason, since when."
+    rows = ((f"`{name}`", meaning) for name, meaning in conditions.MEANINGS.items())
+    return f"# Conditions\n\n{NOTE}{intro}\n\n" + table(("type", "meaning"), rows)
+
+
+def signals_page() -> str:
+    """docs/reference/signals.md."""
+    said = documented(signals.Signal)
+    moved = {
+        signals.Signal.NO_INSTANCE: "at the bound: raises max instances to an absolute target; below it: raises min instances for a while",
+        signals.Signal.PENDING_LATENCY: "raises min instances for a while",
+        signals.Signal.IDLE: "lowers min instances one by one, and max instances back to where they rested",
+    }
+    done = {signal: moved.get(signal) or f"nothing: {remedies.NO_FAST_REMEDY[signal]}" for signal in signals.Signal}
+    rows = ((f"`{signal.value}`", said[signal.name], what) for signal, what in done.items())
+    intro = "What an alert can mean. Alert policies carry it in the user label `trimtab_signal`."
+    return f"# Signals\n\n{NOTE}{intro}\n\n" + table(("signal", "meaning", "what the fast knob does"), rows)
+
+
+def documents_page() -> str:
+    """docs/reference/documents.md: the docstrings of the modules that own the records."""
+    parts = []
+    for module in (service, facts, state, decision, parked, fleet):
+        text = inspect.getdoc(module) or ""
+        parts.append(f"## {module.__name__.rsplit('.', 1)[-1]}\n\n{text}\n")
+    return f"# Stored documents\n\n{NOTE}" + "\n".join(parts)
+
+
+def commands_page() -> str:
+    """docs/reference/commands.md: what `--help` prints."""
+    names = ("", "demo", "local", "read")
+    parts = []
+    for name in names:
+        shown = run(["trimtab", *([name] if name else []), "--help"])
+        parts.append(f"## trimtab {name}".rstrip() + f"\n\n```text\n{shown}```\n")
+    return f"# Commands\n\n{NOTE}" + "\n".join(parts)
+
+
+def run(command: list[str]) -> str:
+    """What a command of this environment prints, without trailing spaces."""
+    executable = Path(sys.executable).parent / command[0]
+    environment = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1", "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
+    done = subprocess.run([str(executable), *command[1:]], capture_output=True, text=True, check=True, env=environment, cwd=ROOT)  # noqa: S603
+    return "\n".join(line.rstrip() for line in done.stdout.splitlines()).strip("\n") + "\n"
+
+
+def readme(text: str) -> str:
+    """README.md with its blocks `<!-- output: COMMAND -->` filled with what the command prints."""
+
+    def fill(match: re.Match[str]) -> str:
+        return f"{match['open']}\n```text\n{run(match['command'].split())}```\n<!-- end -->"
+
+    return re.sub(r"(?P<open><!-- output: (?P<command>[a-z -]+) -->)\n.*?<!-- end -->", fill, text, flags=re.DOTALL)
+
+
+def pages() -> dict[Path, str]:
+    """Every generated file and what must stand in it."""
+    readme_path = ROOT / "README.md"
+    return {
+        REFERENCE / "settings.md": settings_page(),
+        REFERENCE / "timing.md": timing_page(),
+        REFERENCE / "conditions.md": conditions_page(),
+        REFERENCE / "signals.md": signals_page(),
+        REFERENCE / "documents.md": documents_page(),
+        REFERENCE / "commands.md": commands_page(),
+        REFERENCE / "denials.md": enumeration("Denials", "Why a wanted change was not made.", plan.DenialCode),
+        REFERENCE / "parked.md": enumeration("Park codes", "Why an event is parked.", parked.ParkCode),
+        REFERENCE / "autonomy.md": enumeration("Autonomy", "How far Trimtab may go with a service.", service.Autonomy),
+        readme_path: readme(readme_path.read_text()),
+    }
+
+
+def main() -> int:
+    """Write what is out of date, or with `--check` only name it."""
+    check = "--check" in sys.argv[1:]
+    stale = [path for path, text in pages().items() if not path.exists() or path.read_text() != text]
+    for path in stale:
+        print(f"{'out of date' if check else 'written'}: {path.relative_to(ROOT)}")
+    if check:
+        return 1 if stale else 0
+    for path, text in pages().items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

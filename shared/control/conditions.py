@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from shared.control.episodes import open_signals
 from shared.records.plan import Denial, DenialCode
-from shared.records.state import Condition, ServiceState
+from shared.records.state import STATE_TEXT_LIMIT, Condition, ServiceState
 
 LIMITS = frozenset(
     {
@@ -53,7 +53,7 @@ def conditions(
                 type=statement.type,
                 status=statement.status,
                 reason=statement.reason,
-                message=statement.message[:1024],
+                message=statement.message[:STATE_TEXT_LIMIT],
                 last_transition_at=since,
                 observed_generation=generation,
             )

@@ -10,7 +10,15 @@ from datetime import datetime, timedelta
 
 from shared.control.timing import LOG_MATCH_INCIDENT_SECONDS, METRIC_INCIDENT_SECONDS
 from shared.records.facts import AlertFact, FactPage, StoredFact, UnreadableFact
-from shared.records.state import KEPT_INCIDENTS, KEPT_TOMBSTONES, Incident, ServiceState, Tombstone
+from shared.records.state import (
+    KEPT_INCIDENTS,
+    KEPT_POLICY_NAME_BYTES,
+    KEPT_TOMBSTONES,
+    KEPT_URL_BYTES,
+    Incident,
+    ServiceState,
+    Tombstone,
+)
 
 
 def keys_to_look_up(state: ServiceState, page: FactPage) -> tuple[str, ...]:
@@ -142,6 +150,6 @@ def _incident(stored: StoredFact) -> Incident:
         expires_at=stored.created_at + timedelta(seconds=lasting),
         observed_value=alert.observed_value,
         threshold_value=alert.threshold_value,
-        policy_name=alert.policy_name,
-        url=alert.url,
+        policy_name=alert.policy_name.encode()[:KEPT_POLICY_NAME_BYTES].decode(errors="ignore"),
+        url=alert.url if len(alert.url.encode()) <= KEPT_URL_BYTES else "",
     )

@@ -9,7 +9,7 @@ from shared.records.plan import Plan
 from shared.records.service import OwnedField
 from shared.records.signals import Signal
 from shared.records.snapshot import OperationStatus
-from shared.records.state import Act, Attempts, Desired, Floor, LastAct, QuotaCeiling, ServiceState
+from shared.records.state import STATE_TEXT_LIMIT, Act, Attempts, Desired, Floor, LastAct, QuotaCeiling, ServiceState
 
 Outcome = Literal["done", "not-written", "refused", "quota-refused", "overtaken"]
 
@@ -63,7 +63,10 @@ def quota_refused(state: ServiceState, act: Act, message: str, allowed_instances
     """
     allowed = act.max_in_force if allowed_instances is None else allowed_instances
     ceiling = QuotaCeiling(
-        max_instance_count=allowed, message=message[:1024], seen_at=now, expires_at=now + timedelta(seconds=QUOTA_CEILING_SECONDS)
+        max_instance_count=allowed,
+        message=message[:STATE_TEXT_LIMIT],
+        seen_at=now,
+        expires_at=now + timedelta(seconds=QUOTA_CEILING_SECONDS),
     )
     return _ended(state.model_copy(update={"quota_ceiling": ceiling}), act, "quota-refused", message, now)
 
@@ -169,5 +172,5 @@ def _count_attempts(state: ServiceState, signals: tuple[Signal, ...], now: datet
 
 
 def _ended(state: ServiceState, act: Act, outcome: Outcome, detail: str, now: datetime) -> ServiceState:
-    last = LastAct(act_id=act.act_id, decision_id=act.decision_id, outcome=outcome, detail=detail[:1024], at=now)
+    last = LastAct(act_id=act.act_id, decision_id=act.decision_id, outcome=outcome, detail=detail[:STATE_TEXT_LIMIT], at=now)
     return state.model_copy(update={"act": None, "last_act": last})

@@ -18,6 +18,8 @@ from shared.records.parked import ParkCode
 
 SHORT, LONG = 256, 1_024
 """The bounds, in characters, of the short and the long texts of the alert's record."""
+INCIDENT_ID_LIMIT = 64
+"""Cloud Monitoring's ids have some 14 characters; reconcile keeps hundreds of them in one document of bounded size."""
 CONDITION_TEXT_LIMIT = 16 * 1024
 """So much of a condition's filter or query is looked at; Cloud Monitoring allows 2,048 characters for a filter."""
 LABEL_LIMIT = 128
@@ -35,7 +37,7 @@ class AlertReading:
     version: str | None = None
     has_incident: bool = False
     incident_id: str | None = None
-    """As sent; one that is too long for the record, or not printable, is replaced by `sha256:` and its digest."""
+    """As sent; one of more than `INCIDENT_ID_LIMIT` characters, or not of printable ASCII, is replaced by `sha256:` and its digest."""
     state: str | None = None
     """Lower case; what is neither open nor closed is for `usable` to refuse."""
     started_at: datetime | None = None
@@ -155,7 +157,7 @@ def _incident_id(value: object) -> str | None:
         value = str(value)
     if not isinstance(value, str) or not value.strip():
         return None
-    if len(value) <= SHORT and value.isprintable():
+    if len(value) <= INCIDENT_ID_LIMIT and value.isascii() and value.isprintable():
         return value
     return f"sha256:{hashlib.sha256(value.encode('utf-8', 'surrogatepass')).hexdigest()}"
 

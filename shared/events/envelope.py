@@ -86,6 +86,10 @@ class Envelope:
         return self.data
 
 
+_PUSH = Envelope(form="push")
+"""What is known of a push before its message is read."""
+
+
 class _Received(CloudEvent):
     """A CloudEvent as received. The package's own class invents an id and a time where the sender gave none."""
 
@@ -125,7 +129,7 @@ def open_envelope(headers: Mapping[str, str], body: bytes) -> Envelope:
     content = load_json(body, "body")
     if isinstance(content, dict) and "specversion" in content and "message" not in content:
         return _structured(body)
-    return _pubsub(content, Envelope(form="push"))
+    return _pubsub(content, _PUSH)
 
 
 def _binary(headers: Mapping[str, str], body: bytes) -> Envelope:
@@ -206,8 +210,8 @@ def _pubsub(content: object, base: Envelope) -> Envelope:
     subscription = _text(mapping(content), ("subscription",), faults)
     ordering_key = _text(message, ("orderingKey", "ordering_key"), faults)
     attempt = number(mapping(content).get("deliveryAttempt"))
-    return replace(
-        base,
+    return Envelope(
+        form=base.form,
         data=b"" if faults else data,
         message_id=message_id or base.message_id,
         published_at=moment(message.get("publishTime")) or moment(message.get("publish_time")) or base.published_at,
@@ -216,6 +220,9 @@ def _pubsub(content: object, base: Envelope) -> Envelope:
         subscription=subscription,
         delivery_attempt=int(attempt) if attempt is not None and 0 <= attempt < _ATTEMPT_LIMIT else None,
         ordering_key=ordering_key,
+        event_type=base.event_type,
+        event_source=base.event_source,
+        event_subject=base.event_subject,
         fault=f"message: {faults[0]}" if faults else None,
     )
 

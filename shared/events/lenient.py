@@ -6,6 +6,7 @@ Nothing here raises anything but `Park`, whatever the bytes.
 import json
 import math
 import re
+from codecs import BOM_UTF8
 from datetime import UTC, datetime
 from typing import Any, NoReturn
 
@@ -30,21 +31,10 @@ def load_json(raw: bytes, what: str, *, non_finite_as_null: bool = False) -> Any
     Raises:
         Park: unparsable; the reason begins with `what` and is bounded.
     """
-
-    def constant(literal: str) -> None:
-        if not non_finite_as_null:
-            _refuse(f"{what}: {literal} is not JSON")
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
-            seen: set[str] = set()
-            twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-            _refuse(f"{what}: the key {shown(twice)} stands twice in one object")
-        return found
-
     try:
-        return json.loads(raw.decode("utf-8-sig"), parse_int=_integer, parse_constant=constant, object_pairs_hook=unique)
+        return (_TOLERANT if non_finite_as_null else _STRICT).decode(raw.removeprefix(BOM_UTF8).decode())
+    except _NotTaken as refusal:
+        _refuse(f"{what}: {refusal}")
     except UnicodeDecodeError as error:
         _refuse(f"{what}: not UTF-8 text (byte {error.start})")
     except RecursionError:
@@ -118,9 +108,34 @@ def mapping(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _refuse(reason: str) -> NoReturn:
+    raise Park(ParkCode.UNPARSABLE, reason) from None
+
+
+class _NotTaken(Exception):
+    """JSON that Python's parser takes and this one does not."""
+
+
 def _integer(digits: str) -> int | float:
     return int(digits) if len(digits) <= LONGEST_INTEGER_DIGITS else math.inf
 
 
-def _refuse(reason: str) -> NoReturn:
-    raise Park(ParkCode.UNPARSABLE, reason) from None
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise _NotTaken(f"the key {shown(twice)} stands twice in one object")
+    return found
+
+
+def _no_constant(literal: str) -> NoReturn:
+    raise _NotTaken(f"{literal} is not JSON")
+
+
+def _null(literal: str) -> None:
+    """What NaN and Infinity are read as where they are let pass."""
+
+
+_STRICT = json.JSONDecoder(parse_int=_integer, parse_constant=_no_constant, object_pairs_hook=_unique)
+_TOLERANT = json.JSONDecoder(parse_int=_integer, parse_constant=_null, object_pairs_hook=_unique)

@@ -1,7 +1,5 @@
 """A wake on the wire: the record as JSON; its attributes are for people and filters, nothing reads them."""
 
-import json
-
 from pydantic import ValidationError
 
 from shared.errors import Park
@@ -15,7 +13,7 @@ SCHEMA_VERSION = 1
 def encode_wake(wake: Wake) -> tuple[bytes, dict[str, str]]:
     """The data and the attributes of the message that carries this wake."""
     attributes = {"kind": "wake", "subject_kind": wake.subject_kind, "subject_id": wake.subject_id}
-    return json.dumps(wake.to_stored(), separators=(",", ":")).encode(), attributes
+    return wake.model_dump_json().encode(), attributes
 
 
 def parse_wake(payload: bytes) -> tuple[ServiceId, Wake]:

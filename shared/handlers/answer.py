@@ -5,7 +5,7 @@ Pub/Sub repeats whatever is not a success, 4xx included; so an event that can ne
 
 import io
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, NamedTuple, Protocol
 
 from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
@@ -34,13 +34,23 @@ class Handled(NamedTuple):
     detail: str = ""
 
 
+class Headers(Protocol):
+    """What is used of Flask's headers, which are no mapping."""
+
+    def get(self, key: str, default: str, /) -> str:
+        """One header, its name without regard to case."""
+
+    def items(self) -> Iterable[tuple[str, str]]:
+        """All headers."""
+
+
 class Request(Protocol):
     """What is used of Flask's request."""
 
     method: str
 
     @property
-    def headers(self) -> Mapping[str, str]:
+    def headers(self) -> Headers:
         """The HTTP headers."""
 
     def get_data(self) -> bytes:
@@ -56,7 +66,7 @@ def serve(function: str, request: Request, handle: Handle) -> tuple[str, int]:
     if request.method != "POST":
         return "only POST is taken here\n", WRONG_METHOD
     try:
-        handled = handle(request.headers, lambda: _read(request))
+        handled = handle(dict(request.headers.items()), lambda: _read(request))
     except Retry as retry:
         key, after = _key(retry), retry.after_seconds
         log.event("WARNING", "will be tried again", function=function, key=key, reason=retry.reason, after_seconds=after)
@@ -76,7 +86,7 @@ def _read(request: Request) -> bytes:
         Park: the server refuses to read it for its size; it would refuse again.
         Retry: the sender went away in the middle. Some servers say so, others (gunicorn) hand over what had come until then.
     """
-    length = str(request.headers.get("Content-Length", "unknown"))[:20]
+    length = request.headers.get("Content-Length", "unknown")[:20]
     try:
         body = request.get_data()
     except RequestEntityTooLarge:
@@ -85,7 +95,8 @@ def _read(request: Request) -> bytes:
     except ClientDisconnected:
         _leave_unread(request)
         raise Retry(GONE) from None
-    if length.isascii() and length.isdecimal() and len(body) < int(length) and "Transfer-Encoding" not in request.headers:
+    chunked = request.headers.get("Transfer-Encoding", "")
+    if not chunked and length.isascii() and length.isdecimal() and len(body) < int(length):
         raise Retry(GONE)
     return body
 

@@ -27,7 +27,7 @@ from shared.records.state import Act, ServiceState
 from shared.records.subject import ServiceId, Wake
 
 PAGE_LIMIT = 500
-"""Facts per read."""
+"""Facts per read; also the most that one commit parks, which keeps it well below Firestore's 10 MiB."""
 PAGES_PER_LOOK = 4
 """Pages folded in one look; what is left wakes again."""
 COMMIT_TRIES = 2
@@ -97,7 +97,7 @@ def _look(service: ServiceId, trigger: str, ports: ReconcilePorts) -> str:
     before = snapshot.state or ServiceState(id=service)
     if _announced_elsewhere(before, began):
         return "a change announced by another look is under way"
-    folded = _fold(service, before, ports)
+    folded = _fold(service, before, ports, pages=PAGES_PER_LOOK if snapshot.document is not None else 1)
     _check_time(service, began, ports)
     if snapshot.document is None:
         return _without_spec(service, snapshot, folded, ports)
@@ -132,11 +132,11 @@ def _announced_elsewhere(state: ServiceState, now: datetime) -> bool:
     return state.act is not None and state.act.operation is None and now < state.act.lease_expires_at
 
 
-def _fold(service: ServiceId, state: ServiceState, ports: ReconcilePorts) -> _Folded:
+def _fold(service: ServiceId, state: ServiceState, ports: ReconcilePorts, *, pages: int) -> _Folded:
     unreadable: list[UnreadableFact] = []
     facts: list[StoredFact] = []
     more = True
-    for _ in range(PAGES_PER_LOOK):
+    for _ in range(pages):
         page = ports.store.facts_after(service, state.cursor, limit=PAGE_LIMIT)
         keys = keys_to_look_up(state, page)
         found = ports.store.facts_by_key(service, keys) if keys else {}

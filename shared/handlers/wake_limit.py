@@ -9,8 +9,9 @@ from shared.ports import Clock
 
 BURST = 5
 """So many wakes of one subject go out at once from one instance."""
-PER_SECOND = 0.5
-"""And so many more per second; what is held back costs at most one tick."""
+PER_SECOND = 0.2
+"""And so many more per second; what is held back costs at most one tick. A look takes a second or two, most of it waiting for the
+facts' order to settle: more wakes than this would only race each other through the same facts."""
 SUBJECTS_REMEMBERED = 2_000
 
 

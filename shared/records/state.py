@@ -8,7 +8,7 @@ is bounded here.
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from shared.records.base import Record, UtcTime
 from shared.records.facts import LongText, ShortText
@@ -18,10 +18,16 @@ from shared.records.signals import Signal
 from shared.records.subject import ServiceId
 
 STATE_LIMIT_BYTES = 100_000
+STATE_TEXT_LIMIT = 512
+"""Texts of the state are shorter than those of its decisions: even of four-byte characters a full state stays below its limit."""
+StateText = Annotated[str, StringConstraints(max_length=STATE_TEXT_LIMIT)]
 KEPT_INCIDENTS = 100
 """The newest open incidents are kept in full; the others are counted."""
 KEPT_TOMBSTONES = 100
 """Closed incidents whose open has not been seen yet (events come in any order)."""
+KEPT_POLICY_NAME_BYTES = 64
+KEPT_URL_BYTES = 200
+"""Of an incident's evidence; a longer name is cut, a longer link left out. Its fact has both in full."""
 
 
 class Incident(Record):
@@ -123,7 +129,7 @@ class LastAct(Record):
     act_id: ShortText
     decision_id: ShortText
     outcome: Literal["done", "not-written", "refused", "quota-refused", "overtaken"]
-    detail: LongText = ""
+    detail: StateText = ""
     at: UtcTime
 
 
@@ -131,7 +137,7 @@ class QuotaCeiling(Record):
     """What Cloud Run said is the most it would accept; believed until `expires_at`."""
 
     max_instance_count: Annotated[int, Field(ge=0)]
-    message: LongText
+    message: StateText
     seen_at: UtcTime
     expires_at: UtcTime
 
@@ -152,7 +158,7 @@ class Condition(Record):
     type: Literal["Observed", "Converged", "Quiet", "Unlimited"]
     status: Literal["True", "False", "Unknown"]
     reason: ShortText
-    message: LongText
+    message: StateText
     last_transition_at: UtcTime
     observed_generation: int
 

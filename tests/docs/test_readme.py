@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from shared.records.plan import DenialCode
+
 ROOT = Path(__file__).parent.parent.parent
 BLOCK = re.compile(r"<!-- run(?P<background>: background)? -->\n```sh\n(?P<command>.*?)\n```", re.DOTALL)
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -75,8 +77,6 @@ def test_the_generated_pages_are_fresh() -> None:
 
 
 def test_the_operations_page_names_only_denials_that_exist() -> None:
-    from shared.records.plan import DenialCode
-
     rows = re.findall(r"^\| ((?:`[a-z-]+`(?:, )?)+) \|", (ROOT / "docs" / "operations.md").read_text(), re.MULTILINE)
     named = {code for row in rows for code in re.findall(r"`([a-z-]+)`", row)}
     assert named

@@ -1,0 +1,89 @@
+"""Settings come from the environment alone, and a wrong one is named with what it may be."""
+
+import pytest
+
+from shared.settings import Settings
+
+PROJECT = {"TRIMTAB_PROJECT": "acme-ml"}
+
+
+def refused(variables: dict[str, str]) -> str:
+    with pytest.raises(ValueError, match="settings: ") as refusal:
+        Settings.from_environment(variables)
+    return str(refusal.value)
+
+
+def test_the_project_is_all_that_must_be_set() -> None:
+    settings = Settings.from_environment(PROJECT)
+    assert settings.model_dump() == {
+        "edition": "gcp",
+        "project": "acme-ml",
+        "firestore_database": "(default)",
+        "wakes_topic": "wakes",
+        "cloud_run_endpoint": None,
+    }
+
+
+def test_an_empty_environment_is_told_what_is_missing() -> None:
+    assert refused({}) == "settings: TRIMTAB_PROJECT is not set: Field required"
+
+
+def test_the_platforms_own_variable_names_the_project_where_ours_does_not() -> None:
+    assert Settings.from_environment({"GOOGLE_CLOUD_PROJECT": "theirs-ml"}).project == "theirs-ml"
+    assert Settings.from_environment({"GOOGLE_CLOUD_PROJECT": "theirs-ml", **PROJECT}).project == "acme-ml"
+
+
+def test_an_empty_variable_counts_as_unset() -> None:
+    settings = Settings.from_environment({**PROJECT, "TRIMTAB_WAKES_TOPIC": "", "TRIMTAB_CLOUD_RUN_ENDPOINT": ""})
+    assert (settings.wakes_topic, settings.cloud_run_endpoint) == ("wakes", None)
+
+
+def test_a_misspelt_variable_is_refused_by_its_name() -> None:
+    assert "TRIMTAB_WAKE_TOPIC='w'" in refused({**PROJECT, "TRIMTAB_WAKE_TOPIC": "w"})
+
+
+def test_other_peoples_variables_are_none_of_our_business() -> None:
+    assert Settings.from_environment({**PROJECT, "PATH": "/bin", "XTRIMTAB_PROJECT": "x", "trimtab_project": "x"}).project == "acme-ml"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("TRIMTAB_EDITION", "aws"),
+        ("TRIMTAB_PROJECT", "A B"),
+        ("TRIMTAB_PROJECT", "acme"),
+        ("TRIMTAB_FIRESTORE_DATABASE", "Default"),
+        ("TRIMTAB_WAKES_TOPIC", "projects/p/topics/t"),
+        ("TRIMTAB_WAKES_TOPIC", "1x"),
+    ],
+)
+def test_a_malformed_value_is_named_and_shown(name: str, value: str) -> None:
+    assert f"{name}={value!r}: " in refused({**PROJECT, name: value})
+
+
+def test_a_long_value_is_cut_in_the_message() -> None:
+    assert len(refused({**PROJECT, "TRIMTAB_WAKES_TOPIC": "x" * 100_000})) < 300
+
+
+def test_all_that_is_wrong_is_named_at_once() -> None:
+    message = refused({"TRIMTAB_EDITION": "aws", "TRIMTAB_FROBNICATE": "1"})
+    assert all(name in message for name in ("TRIMTAB_EDITION", "TRIMTAB_FROBNICATE", "TRIMTAB_PROJECT"))
+
+
+@pytest.mark.parametrize("endpoint", ["127.0.0.1:8443", "localhost:1", "[::1]:50051"])
+def test_a_simulated_cloud_run_may_stand_on_this_machine(endpoint: str) -> None:
+    assert Settings.from_environment({**PROJECT, "TRIMTAB_CLOUD_RUN_ENDPOINT": endpoint}).cloud_run_endpoint == endpoint
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    ["run.googleapis.com:443", "10.0.0.1:80", "127.0.0.1", "127.0.0.1:80@evil.example:1", "localhost.evil.example:1", "http://127.0.0.1:1"],
+)
+def test_an_unencrypted_endpoint_anywhere_else_is_refused(endpoint: str) -> None:
+    assert "TRIMTAB_CLOUD_RUN_ENDPOINT" in refused({**PROJECT, "TRIMTAB_CLOUD_RUN_ENDPOINT": endpoint})
+
+
+def test_without_an_argument_the_process_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIMTAB_PROJECT", "acme-ml")
+    monkeypatch.setenv("TRIMTAB_WAKES_TOPIC", "trimtab-wakes")
+    assert Settings.from_environment().wakes_topic == "trimtab-wakes"

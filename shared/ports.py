@@ -4,39 +4,28 @@ Every port may raise `errors.Retry` for what the world may mend (unavailable, to
 in the method. No port retries a write by itself: a lost reply is the caller's to resolve.
 """
 
-from collections.abc import Iterable, Sequence
-from datetime import datetime
-from typing import Literal, Protocol
+from __future__ import annotations
 
-from pydantic import Field
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from shared.records.base import Record
-from shared.records.decision import Decision
-from shared.records.facts import Fact, FactPage, StoredFact
-from shared.records.fleet import ActSlot, Fleet
-from shared.records.metric import Metric
-from shared.records.observed import Bounds, Observed, Shape
-from shared.records.parked import Parked
-from shared.records.service import OwnedField, ServiceDocument
-from shared.records.snapshot import OperationStatus
-from shared.records.state import ServiceState
-from shared.records.subject import ServiceId, Wake
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
 
-
-class Snapshot(Record):
-    """One strong read of a service's documents. A document that could not be read is named in `unreadable`, with the error."""
-
-    document: ServiceDocument | None
-    state: ServiceState | None
-    token: str | None
-    """Of the state; opaque; None if there is no state document yet, or none that can be read: a commit on it then loses its race."""
-    fleet: Fleet
-    unreadable: dict[str, str] = Field(default_factory=dict)
-    """Document name (`document`, `state`, `fleet`) to what is wrong with it. Such a document is never overwritten."""
+    from shared.records.decision import Decision
+    from shared.records.facts import Fact, FactPage, StoredFact
+    from shared.records.fleet import ActSlot, Fleet
+    from shared.records.metric import Metric
+    from shared.records.observed import Bounds, Observed, Shape
+    from shared.records.parked import Parked
+    from shared.records.service import OwnedField, ServiceDocument
+    from shared.records.snapshot import OperationStatus, Snapshot
+    from shared.records.state import ServiceState
+    from shared.records.subject import ServiceId, Wake
 
 
-class Store(Protocol):
-    """Firestore, or SQLite on one machine. Reads are strong; a commit is atomic."""
+class IntakeStore(Protocol):
+    """The part of the store that event functions and the schedule use: they create, park and look for what is due, nothing else."""
 
     def create_fact(self, service: ServiceId, fact: Fact) -> Literal["created", "duplicate"]:
         """Create the fact under its natural key, with the store's commit time. One remote operation.
@@ -44,6 +33,22 @@ class Store(Protocol):
         Raises:
             Retry: not known to have been stored; the fact may exist all the same.
         """
+
+    def park(self, parked: Parked) -> None:
+        """Create the parked entry; one that exists already is left as it is."""
+
+    def due_services(self, *, now: datetime, sweep_slot: int) -> Iterable[ServiceId]:
+        """The active services whose `next_look_at` has come, then all services of the sweep slot; each once.
+
+        Reads documents in proportion to what it yields, not to how many services there are.
+        """
+
+    def unfolded_services(self, *, since: datetime, until: datetime) -> Iterable[ServiceId]:
+        """Services that have a fact created in [since, until) behind their state's cursor (or no state at all)."""
+
+
+class Store(IntakeStore, Protocol):
+    """Firestore, or SQLite on one machine. Reads are strong; a commit is atomic."""
 
     def read(self, service: ServiceId) -> Snapshot:
         """The documents of one service and the fleet's, in one round trip."""
@@ -94,18 +99,6 @@ class Store(Protocol):
 
     def usd_per_hour_at_max(self) -> float:
         """The sum of `usd_per_hour_at_max` over all states; services without a known price do not count."""
-
-    def park(self, parked: Parked) -> None:
-        """Create the parked entry; one that exists already is left as it is."""
-
-    def due_services(self, *, now: datetime, sweep_slot: int) -> Iterable[ServiceId]:
-        """The active services whose `next_look_at` has come, then all services of the sweep slot; each once.
-
-        Reads documents in proportion to what it yields, not to how many services there are.
-        """
-
-    def unfolded_services(self, *, since: datetime, until: datetime) -> Iterable[ServiceId]:
-        """Services that have a fact created in [since, until) behind their state's cursor (or no state at all)."""
 
     def decisions(self, service: ServiceId, *, limit: int) -> list[Decision]:
         """The newest decisions, newest first."""

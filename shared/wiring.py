@@ -5,18 +5,20 @@ import is paid under Cloud Run's start-up CPU boost and not inside the first req
 use: the server forks after the import.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from threading import RLock
 from typing import TYPE_CHECKING, TypeVar
 
 from shared.clock import SystemClock, SystemIds
-from shared.handlers.alert import AlertPorts
-from shared.handlers.reconcile import ReconcilePorts
-from shared.handlers.schedule import SchedulePorts
 from shared.settings import Settings
 
 if TYPE_CHECKING:
-    from shared.ports import Bus, Store
+    from shared.handlers.alert import AlertPorts
+    from shared.handlers.reconcile import ReconcilePorts
+    from shared.handlers.schedule import SchedulePorts
+    from shared.ports import Bus, IntakeStore, Store
 
 T = TypeVar("T")
 
@@ -40,8 +42,10 @@ def alert_ports() -> AlertPorts:
     """The ports of functions/alert."""
 
     def make() -> AlertPorts:
+        from shared.handlers.alert import AlertPorts
+
         settings = _cloud_settings()
-        return AlertPorts.of(_store(settings), _bus(settings), SystemClock())
+        return AlertPorts.of(_intake(settings), _bus(settings), SystemClock())
 
     return _once("alert", make)
 
@@ -50,8 +54,10 @@ def schedule_ports() -> SchedulePorts:
     """The ports of functions/schedule."""
 
     def make() -> SchedulePorts:
+        from shared.handlers.schedule import SchedulePorts
+
         settings = _cloud_settings()
-        return SchedulePorts(store=_store(settings), bus=_bus(settings), clock=SystemClock())
+        return SchedulePorts(store=_intake(settings), bus=_bus(settings), clock=SystemClock())
 
     return _once("schedule", make)
 
@@ -61,6 +67,7 @@ def reconcile_ports() -> ReconcilePorts:
 
     def make() -> ReconcilePorts:
         from shared.gcp.cloud_run import CloudRunPlatform
+        from shared.handlers.reconcile import ReconcilePorts
 
         settings, clock = _cloud_settings(), SystemClock()
         return ReconcilePorts(
@@ -89,13 +96,19 @@ def _cloud_settings() -> Settings:
     return settings
 
 
-def _store(settings: Settings) -> "Store":
+def _intake(settings: Settings) -> IntakeStore:
+    from shared.gcp.firestore_intake import FirestoreIntake
+
+    return FirestoreIntake.connect(settings.project, settings.firestore_database)
+
+
+def _store(settings: Settings) -> Store:
     from shared.gcp.firestore_store import FirestoreStore
 
     return FirestoreStore.connect(settings.project, settings.firestore_database)
 
 
-def _bus(settings: Settings) -> "Bus":
+def _bus(settings: Settings) -> Bus:
     from shared.gcp.pubsub_bus import PubsubBus
 
     return PubsubBus(project=settings.project, topic=settings.wakes_topic)

@@ -3,7 +3,7 @@
 import functions_framework
 from flask import Request
 
-import shared.gcp.firestore_store
+import shared.gcp.firestore_intake
 import shared.gcp.pubsub_bus  # noqa: F401 (clients are imported at start-up, under the CPU boost; made at their first use)
 from shared import wiring
 from shared.handlers.answer import serve

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import Any, Literal, NoReturn
 
 from shared.errors import Park
@@ -180,8 +181,12 @@ def _label(value: object) -> str | None:
 
 def _labels(value: object) -> dict[str, str]:
     """The labels that have a text; an empty one says nothing."""
-    read = ((name, _label(text)) for name, text in list(mapping(value).items())[:LABEL_LIMIT])
-    return {name: text for name, text in read if text is not None}
+    read: dict[str, str] = {}
+    for name, text in islice(mapping(value).items(), LABEL_LIMIT):
+        label = _label(text)
+        if label is not None:
+            read[name] = label
+    return read
 
 
 def _url(value: object) -> str:

@@ -64,6 +64,8 @@ def clean(value: object, limit: int) -> str:
     """Text of at most `limit` characters without control characters; "" for what is no text. Line breaks become spaces."""
     if not isinstance(value, str):
         return ""
+    if len(value) <= limit and value.isprintable():
+        return value.strip()
     kept = value[: 4 * limit]
     if not kept.isprintable():
         kept = "".join(ch if ch.isprintable() else " " if ch.isspace() else "" for ch in kept)

@@ -12,21 +12,24 @@
 keeps the old update time, which is our token, where a write changes nothing.
 """
 
+from __future__ import annotations
+
 import json
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from google.cloud.firestore import SERVER_TIMESTAMP, Client, DocumentReference, DocumentSnapshot
 from pydantic import ValidationError
 
 from shared.records.base import Record
-from shared.records.decision import DECISION_TTL_SECONDS, Decision
 from shared.records.facts import FACT_TTL_SECONDS, Fact, StoredFact, UnreadableFact
-from shared.records.fleet import ActSlot
 from shared.records.parked import Parked
-from shared.records.service import ServiceDocument
-from shared.records.state import ServiceState
 from shared.records.subject import ServiceId, document_id
+
+if TYPE_CHECKING:
+    from shared.records.fleet import ActSlot
+    from shared.records.service import ServiceDocument
+    from shared.records.state import ServiceState
 
 ACT_SLOT_TTL_SECONDS = 24 * 3600
 """Act slots count in their own minute only; a day leaves something to look at."""
@@ -127,15 +130,6 @@ def state_fields(state: ServiceState) -> dict[str, Any]:
         "next_look_at": state.next_look_at,
         "usd_per_hour_at_max": state.usd_per_hour_at_max,
         "committed_at": SERVER_TIMESTAMP,
-    }
-
-
-def decision_fields(decision: Decision) -> dict[str, Any]:
-    """The document of a decision."""
-    return {
-        "record": decision.to_stored(),
-        "decided_at": decision.decided_at,
-        "expire_at": decision.decided_at + timedelta(seconds=DECISION_TTL_SECONDS),
     }
 
 

@@ -15,12 +15,10 @@ from shared.gcp.firestore_layout import (
     parked_of,
     position_of,
     read_position,
-    record_of,
     service_of,
     service_of_id,
 )
 from shared.gcp.google_errors import mendable_as_retry
-from shared.records.decision import Decision
 from shared.records.facts import FactPage
 from shared.records.parked import Parked
 from shared.records.subject import ServiceId
@@ -118,16 +116,10 @@ class FirestoreQueries:
         query = self._client.collection_group("state").sum("usd_per_hour_at_max", alias="value")
         return float(self._aggregate(query, "adding up dollars per hour"))
 
-    def decisions(self, service: ServiceId, limit: int) -> list[Decision]:
-        """The newest decisions that can be read, newest first."""
-        query = self._layout.service(service).collection("decisions").order_by("decided_at", direction=Query.DESCENDING).limit(limit)
-        read = (record_of(Decision, snapshot, "decision", {}) for snapshot in self._all(query, f"reading decisions of {service}"))
-        return [decision for decision in read if decision is not None]
-
     def parked(self, limit: int) -> list[Parked]:
         """The newest parked entries that can be read, newest first."""
         query = self._client.collection("parked").order_by("parked_at", direction=Query.DESCENDING).limit(limit)
-        read = (parked_of(snapshot) for snapshot in self._all(query, "reading parked entries"))
+        read = (parked_of(snapshot) for snapshot in self.all(query, "reading parked entries"))
         return [parked for parked in read if parked is not None]
 
     def _facts(self, service: ServiceId, position: str | None, limit: int) -> list[DocumentSnapshot[Any]]:
@@ -159,7 +151,7 @@ class FirestoreQueries:
         given, page = 0, query.limit(PAGE_DOCUMENTS)
         while True:
             size = PAGE_DOCUMENTS if limit is None else min(PAGE_DOCUMENTS, limit - given)
-            found = self._all(page.limit(size), what)
+            found = self.all(page.limit(size), what)
             yield from found
             given += len(found)
             if len(found) < size or given == limit:
@@ -167,7 +159,8 @@ class FirestoreQueries:
             last = found[-1]
             page = query.start_after({name: last.reference if name == "__name__" else last.get(name) for name in order})
 
-    def _all(self, query: Any, what: str) -> list[DocumentSnapshot[Any]]:
+    def all(self, query: Any, what: str) -> list[DocumentSnapshot[Any]]:
+        """All documents of a query that bounds itself."""
         with mendable_as_retry(what):
             return list(query.stream(retry=NEVER_RETRY, timeout=RPC_TIMEOUT_SECONDS))
 

@@ -1,88 +1,42 @@
-"""The store on Firestore: the truth of the deployed edition. `firestore_layout` says where everything lies.
+"""The whole store on Firestore: the truth of the deployed edition. `firestore_layout` says where everything lies.
 
 No transactions: a document of its own is created for what must be unique, and the state is written under a precondition on its
 update time, in one batch. No call is retried by the library: a retried commit whose first reply was lost would look like somebody
 else's duplicate.
 """
 
-import logging
-import time
-from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
-from typing import Any, Literal, Self
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
 
 from google.api_core.exceptions import AlreadyExists, FailedPrecondition, NotFound
-from google.cloud.firestore import SERVER_TIMESTAMP, Client, DocumentReference
+from google.cloud.firestore import DocumentReference, Query
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from shared.errors import TokenConflict
+from shared.gcp.firestore_intake import FirestoreIntake
 from shared.gcp.firestore_layout import (
-    Layout,
     act_slot_fields,
-    decision_fields,
-    fact_fields,
     fact_of,
     parked_fields,
     record_of,
     service_fields,
     state_fields,
 )
-from shared.gcp.firestore_queries import NEVER_RETRY, RPC_TIMEOUT_SECONDS, FirestoreQueries
+from shared.gcp.firestore_queries import NEVER_RETRY, RPC_TIMEOUT_SECONDS
 from shared.gcp.google_errors import conflict_as_token_conflict, mendable_as_retry
-from shared.ports import Snapshot
-from shared.records.decision import Decision
-from shared.records.facts import Fact, FactPage, StoredFact
+from shared.records.decision import DECISION_TTL_SECONDS, Decision
+from shared.records.facts import FactPage, StoredFact
 from shared.records.fleet import ActSlot, Fleet
 from shared.records.parked import Parked
 from shared.records.service import ServiceDocument
+from shared.records.snapshot import Snapshot
 from shared.records.state import ServiceState
 from shared.records.subject import ServiceId
 
-SETTLE_SECONDS = 0.5
-"""Between the stamp of a fact and its commit lie tens of milliseconds as a rule; facts this old are taken to be in order."""
-STAMP_TRIES = 3
 
-_log = logging.getLogger(__name__)
-
-
-class FirestoreStore:
-    """`ports.Store` on the database of `client`.
-
-    `settle_seconds`: how old the newest fact of a page must be before the page is given out (see `FirestoreQueries`); a fact that
-    took longer than that to commit gets a new time, so a fact may be given out twice, under the same key. 0 turns both off: facts
-    that are created at the same time may then be missed. `sleep` is how `facts_after` waits. The caller makes the client, after
-    forking.
-    """
-
-    def __init__(self, client: Client, *, settle_seconds: float = SETTLE_SECONDS, sleep: Callable[[float], None] = time.sleep) -> None:
-        self._client = client
-        self._layout = Layout(client)
-        self._queries = FirestoreQueries(client, settle_seconds=settle_seconds, sleep=sleep)
-        self._settle_seconds = settle_seconds
-
-    @classmethod
-    def connect(cls, project: str, database: str) -> Self:
-        """A store with a client of its own; the client connects at its first use."""
-        return cls(Client(project=project, database=database))
-
-    def create_fact(self, service: ServiceId, fact: Fact) -> Literal["created", "duplicate"]:
-        """Create the fact under its natural key; one call, and a second one if it committed so late that a reader may have passed it.
-
-        Raises:
-            Retry: not known to have been stored; the fact may exist all the same.
-        """
-        reference = self._layout.fact(service, fact.key)
-        with mendable_as_retry(f"creating a fact of {service}"):
-            try:
-                result = reference.create(fact_fields(fact), retry=None, timeout=RPC_TIMEOUT_SECONDS)
-            except AlreadyExists:
-                return "duplicate"
-            for _ in range(STAMP_TRIES):
-                if self._settle_seconds <= 0 or _seconds_to_commit(result) <= self._settle_seconds:
-                    return "created"
-                result = reference.update({"created_at": SERVER_TIMESTAMP}, retry=None, timeout=RPC_TIMEOUT_SECONDS)
-        _log.warning("commits take longer than %s s: a fact of %s may be folded late", self._settle_seconds, service)
-        return "created"
+class FirestoreStore(FirestoreIntake):
+    """`ports.Store`: everything reconcile reads and writes, on top of what event functions use."""
 
     def read(self, service: ServiceId) -> Snapshot:
         """The documents of one service and the fleet's, in one round trip. An unreadable state comes without its token.
@@ -210,43 +164,15 @@ class FirestoreStore:
         """
         return self._queries.sum_usd_per_hour_at_max()
 
-    def park(self, parked: Parked) -> None:
-        """Create the parked entry; one that exists already is left as it is.
-
-        Raises:
-            Retry: not known to have been written.
-        """
-        with mendable_as_retry(f"parking {parked.key}"):
-            try:
-                self._layout.parked(parked.key).create(parked_fields(parked), retry=None, timeout=RPC_TIMEOUT_SECONDS)
-            except AlreadyExists:
-                return
-
-    def due_services(self, *, now: datetime, sweep_slot: int) -> Iterable[ServiceId]:
-        """The active services whose `next_look_at` has come, then all services of the sweep slot; each once.
-
-        Raises:
-            Retry: Firestore did not answer (while iterating).
-        """
-        return self._queries.due_services(now, sweep_slot)
-
-    def unfolded_services(self, *, since: datetime, until: datetime) -> Iterable[ServiceId]:
-        """Services that have a fact created in [since, until) behind their state's cursor (or no state at all).
-
-        Looks at the oldest 5,000 facts of the window at most (`UNFOLDED_LIMIT_FACTS`); more than that is logged.
-
-        Raises:
-            Retry: Firestore did not answer.
-        """
-        return self._queries.unfolded_services(since, until)
-
     def decisions(self, service: ServiceId, *, limit: int) -> list[Decision]:
         """The newest decisions that can be read, newest first.
 
         Raises:
             Retry: Firestore did not answer.
         """
-        return self._queries.decisions(service, limit)
+        query = self._layout.service(service).collection("decisions").order_by("decided_at", direction=Query.DESCENDING).limit(limit)
+        read = (record_of(Decision, found, "decision", {}) for found in self._queries.all(query, f"reading decisions of {service}"))
+        return [decision for decision in read if decision is not None]
 
     def parked(self, *, limit: int) -> list[Parked]:
         """The newest parked entries that can be read, newest first.
@@ -311,10 +237,14 @@ def _update_time(token: str) -> Timestamp:
     return moment
 
 
-def _seconds_to_commit(result: Any) -> float:
-    stamped = result.transform_results[0].timestamp_value
-    return float((result.update_time - stamped).total_seconds())
-
-
 def _is_stamped(snapshot: Any) -> bool:
     return bool(snapshot.exists) and isinstance((snapshot.to_dict() or {}).get("created_at"), datetime)
+
+
+def decision_fields(decision: Decision) -> dict[str, Any]:
+    """The document of a decision."""
+    return {
+        "record": decision.to_stored(),
+        "decided_at": decision.decided_at,
+        "expire_at": decision.decided_at + timedelta(seconds=DECISION_TTL_SECONDS),
+    }

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
+from shared.errors import Retry
 from shared.events.alert import Ignored, parse_alert
 from shared.events.envelope import Envelope
 from shared.handlers.answer import Handled, ReadBody
 from shared.handlers.intake import take
 from shared.handlers.recent_facts import RecentFacts
 from shared.handlers.wake_limit import WakeLimiter
-from shared.ports import Bus, Clock, Store
+from shared.ports import Bus, Clock, IntakeStore
 from shared.records.subject import Wake
 
 
@@ -18,14 +19,14 @@ from shared.records.subject import Wake
 class AlertPorts:
     """What the alert function needs of the outside."""
 
-    store: Store
+    store: IntakeStore
     bus: Bus
     clock: Clock
     limiter: WakeLimiter
     recent: RecentFacts
 
     @classmethod
-    def of(cls, store: Store, bus: Bus, clock: Clock) -> Self:
+    def of(cls, store: IntakeStore, bus: Bus, clock: Clock) -> Self:
         """With an empty memory, as after a cold start."""
         return cls(store, bus, clock, WakeLimiter(clock), RecentFacts(clock))
 
@@ -47,7 +48,11 @@ def handle_alert(headers: Mapping[str, str], read: ReadBody, ports: AlertPorts) 
         created = "duplicate" if ports.recent.knows(subject, fact.key) else ports.store.create_fact(alert.service, fact)
         ports.recent.confirm(subject, fact.key)
         if ports.limiter.allows(subject):
-            ports.bus.publish_wakes([Wake.of(alert.service, f"alert {fact.signal} {fact.state}")])
+            try:
+                ports.bus.publish_wakes([Wake.of(alert.service, f"alert {fact.signal} {fact.state}")])
+            except Retry:
+                ports.limiter.give_back(subject)
+                raise
         return Handled("done" if created == "created" else "duplicate", fact.key, f"{subject} {fact.signal}")
 
     return take("alert", headers, read, work, store=ports.store, clock=ports.clock)

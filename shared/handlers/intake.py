@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from shared.errors import Park
 from shared.events.envelope import Envelope, open_envelope
 from shared.handlers.answer import Handled, ReadBody
-from shared.ports import Clock, Store
+from shared.ports import Clock, IntakeStore
 from shared.records.parked import Parked
 
 
@@ -15,7 +15,7 @@ def take(
     read: ReadBody,
     work: Callable[[Envelope], Handled],
     *,
-    store: Store,
+    store: IntakeStore,
     clock: Clock,
 ) -> Handled:
     """Open the envelope and hand it to `work`; a Park from either is stored once, whatever the number of deliveries.

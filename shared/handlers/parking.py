@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from shared import log
-from shared.ports import Snapshot, Store
+from shared.ports import Store
 from shared.records.facts import StoredFact, UnreadableFact
 from shared.records.parked import ParkCode, Parked
+from shared.records.snapshot import Snapshot
 from shared.records.subject import ServiceId
 
 

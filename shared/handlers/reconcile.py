@@ -17,12 +17,12 @@ from shared.handlers.intake import take
 from shared.handlers.observe import observe, with_fleet_usage
 from shared.handlers.parking import facts_without_spec, report_unreadable, unreadable_facts
 from shared.handlers.recording import Look, fingerprint, record
-from shared.ports import Bus, Clock, Ids, Metrics, Platform, Quota, Snapshot, Store
+from shared.ports import Bus, Clock, Ids, Metrics, Platform, Quota, Store
 from shared.records.facts import StoredFact, UnreadableFact
 from shared.records.fleet import ActSlot
 from shared.records.observed import Observed
 from shared.records.plan import Plan
-from shared.records.snapshot import ManagedService
+from shared.records.snapshot import ManagedService, Snapshot
 from shared.records.state import Act, ServiceState
 from shared.records.subject import ServiceId, Wake
 

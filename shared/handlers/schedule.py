@@ -7,7 +7,7 @@ from itertools import chain, islice
 
 from shared.handlers.answer import Handled, ReadBody
 from shared.handlers.intake import take
-from shared.ports import Bus, Clock, Store
+from shared.ports import Bus, Clock, IntakeStore
 from shared.records.subject import SWEEP_SLOTS, ServiceId, Wake
 
 MISSED_WITHIN = timedelta(minutes=10)
@@ -22,7 +22,7 @@ BATCH = 500
 class SchedulePorts:
     """What the schedule function needs of the outside."""
 
-    store: Store
+    store: IntakeStore
     bus: Bus
     clock: Clock
 
@@ -53,10 +53,11 @@ def tick(ports: SchedulePorts) -> Handled:
 
 
 def _once(found: Iterable[tuple[ServiceId, str]]) -> Iterable[tuple[ServiceId, str]]:
-    seen: set[ServiceId] = set()
+    seen: set[str] = set()
     for service, reason in found:
-        if service not in seen:
-            seen.add(service)
+        name = str(service)
+        if name not in seen:
+            seen.add(name)
             yield service, reason
 
 

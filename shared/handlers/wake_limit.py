@@ -40,3 +40,10 @@ class WakeLimiter:
             if len(self._buckets) > SUBJECTS_REMEMBERED:
                 self._buckets.popitem(last=False)
             return allowed
+
+    def give_back(self, subject: str) -> None:
+        """The wake was not published after all: its repeat must not find the bucket empty."""
+        with self._lock:
+            bucket = self._buckets.get(subject)
+            if bucket is not None:
+                self._buckets[subject] = _Bucket(min(float(BURST), bucket.tokens + 1), bucket.at)

@@ -18,12 +18,13 @@ from typing import Any, Literal
 from shared.errors import Retry, TokenConflict
 from shared.local.sqlite_rows import decode, encode, fact_of, micros
 from shared.local.sqlite_schema import SCHEMA, SCHEMA_VERSION
-from shared.ports import Clock, Snapshot
+from shared.ports import Clock
 from shared.records.decision import Decision
 from shared.records.facts import Fact, FactPage, StoredFact
 from shared.records.fleet import ActSlot, Fleet
 from shared.records.parked import Parked
 from shared.records.service import ServiceDocument
+from shared.records.snapshot import Snapshot
 from shared.records.state import ServiceState
 from shared.records.subject import ServiceId, document_id
 

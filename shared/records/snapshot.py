@@ -1,5 +1,7 @@
 """What reconcile reads of one service in one round trip: the owner's wish, its own state, and the fleet's brakes."""
 
+from pydantic import Field
+
 from shared.records.base import Record
 from shared.records.facts import LongText
 from shared.records.fleet import Fleet, FleetUsage
@@ -7,6 +9,18 @@ from shared.records.metric import Metric, Unknown
 from shared.records.observed import Observed
 from shared.records.service import ServiceDocument
 from shared.records.state import ServiceState
+
+
+class Snapshot(Record):
+    """One strong read of a service's documents. A document that could not be read is named in `unreadable`, with the error."""
+
+    document: ServiceDocument | None
+    state: ServiceState | None
+    token: str | None
+    """Of the state; opaque; None if there is no state document yet, or none that can be read: a commit on it then loses its race."""
+    fleet: Fleet
+    unreadable: dict[str, str] = Field(default_factory=dict)
+    """Document name (`document`, `state`, `fleet`) to what is wrong with it. Such a document is never overwritten."""
 
 
 class ManagedService(Record):

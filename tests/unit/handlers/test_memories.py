@@ -89,3 +89,11 @@ def test_only_so_many_facts_are_remembered_and_the_longest_unseen_go_first(monke
     for key in ("1", "2", "3", "1", "4"):
         recent.confirm("a", key)
     assert [key for key in "1234" if recent.knows("a", key)] == ["1", "3", "4"]
+
+
+def test_a_wake_that_could_not_be_published_is_given_back() -> None:
+    limiter = WakeLimiter(HandClock())
+    for _ in range(20):
+        assert limiter.allows("s")
+        limiter.give_back("s")
+    assert [limiter.allows("s") for _ in range(BURST + 1)] == [True] * BURST + [False]

@@ -1,5 +1,8 @@
 """Cloud Monitoring notifications, pushed by Pub/Sub, become facts."""
 
+from shared import quick_start
+
+# isort: split
 import functions_framework
 from flask import Request
 
@@ -8,6 +11,8 @@ import shared.gcp.pubsub_bus  # noqa: F401 (clients are imported at start-up, un
 from shared import wiring
 from shared.handlers.alert import handle_alert
 from shared.handlers.answer import serve
+
+quick_start.done()
 
 
 @functions_framework.http

@@ -1,5 +1,8 @@
 """Wakes, pushed by Pub/Sub: fold, observe, decide, commit, act, record."""
 
+from shared import quick_start
+
+# isort: split
 import functions_framework
 from flask import Request
 
@@ -9,6 +12,8 @@ import shared.gcp.pubsub_bus  # noqa: F401 (clients are imported at start-up, un
 from shared import wiring
 from shared.handlers.answer import serve
 from shared.handlers.reconcile import handle_wake
+
+quick_start.done()
 
 
 @functions_framework.http

@@ -1,5 +1,8 @@
 """The tick, pushed by Pub/Sub every minute, wakes what is due."""
 
+from shared import quick_start
+
+# isort: split
 import functions_framework
 from flask import Request
 
@@ -8,6 +11,8 @@ import shared.gcp.pubsub_bus  # noqa: F401 (clients are imported at start-up, un
 from shared import wiring
 from shared.handlers.answer import serve
 from shared.handlers.schedule import handle_tick
+
+quick_start.done()
 
 
 @functions_framework.http

@@ -1,0 +1,1 @@
+"""What Trimtab costs, measured side by side on one machine: `make bench`."""

@@ -1,0 +1,57 @@
+"""`python -m tests.benchmarks`: measure, print one table per area, and say whether every bound holds.
+
+`--only NAME` (may be repeated) measures those areas; `--slow` adds the storm on the Firestore emulator; `--write` puts the tables into
+docs/benchmarks.md. The exit code is 1 if a bound does not hold.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+
+from tests.benchmarks import cold_start, cost, fuzz, overhead, scale, storm
+from tests.benchmarks.sources import ROOT
+from tests.benchmarks.table import Area, header, write_into
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+
+
+def areas(*, slow: bool) -> dict[str, Callable[[], Area]]:
+    return {
+        "cost": cost.measure,
+        "overhead": overhead.measure,
+        "cold_start": cold_start.measure,
+        "scale": scale.measure,
+        "storm": lambda: storm.measure(slow=slow),
+        "fuzz": fuzz.measure,
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make bench", description="Measure side by side; see docs/benchmarks.md")
+    parser.add_argument("--only", action="append", choices=areas(slow=False), help="one area; may be repeated")
+    parser.add_argument("--slow", action="store_true", help="also the storm on the Firestore emulator (minutes)")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks.md")
+    wanted = parser.parse_args()
+    if wanted.write and wanted.only:
+        parser.error("--write puts a whole run into the page: leave out --only")
+    parts, failed = [header()], []
+    print(parts[0])
+    for name, measure in areas(slow=wanted.slow).items():
+        if wanted.only and name not in wanted.only:
+            continue
+        began = time.perf_counter()
+        area = measure()
+        parts.append(area.markdown())
+        print(parts[-1], flush=True)
+        print(f"{name}: {time.perf_counter() - began:.0f} s", file=sys.stderr)
+        failed += [f"{name}: {row.measure}: {row.value} (bound {row.bound})" for row in area.rows if row.holds is False]
+    if wanted.write:
+        write_into(PAGE, "\n".join(parts))
+    for line in failed:
+        print(f"does not hold: {line}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

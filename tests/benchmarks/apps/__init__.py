@@ -1,0 +1,1 @@
+"""Functions that only the benchmarks serve, loaded from their source files by functions-framework."""

@@ -42,8 +42,8 @@ docs: .venv/installed ## Regenerate docs/reference from the code
 	$(BIN)/python docs/generate.py
 
 lock: ## Resolve the dependencies anew, with hashes (needs uv)
-	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-emit-index-url --extra dev pyproject.toml -o requirements/dev.txt
-	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-emit-index-url -c requirements/dev.txt pyproject.toml -o requirements/functions.txt
+	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-emit-index-url --no-emit-find-links --extra dev pyproject.toml -o requirements/dev.txt
+	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-emit-index-url --no-emit-find-links -c requirements/dev.txt pyproject.toml -o requirements/functions.txt
 
 clean: ## Remove what was made here
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

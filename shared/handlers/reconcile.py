@@ -176,14 +176,18 @@ def _commit(look: Look, snapshot: Snapshot, folded: _Folded, ports: ReconcilePor
     plan = look.plan
     essence = fingerprint(plan, look.document.spec.autonomy)
     decision, act, slot = None, None, None
-    if essence is not None and (look.acting or essence != folded.state.decision_fingerprint):
-        decision_id = ports.ids.new_id()
+    again = essence == folded.state.decision_fingerprint
+    if essence is not None and (look.acting or not again):
+        # The same change once more, because it never reached Cloud Run, is the same decision.
+        unwritten = again and plan.state.last_act is not None and plan.state.last_act.outcome == "not-written"
+        recorded = folded.state.last_decision_id if unwritten else None
+        decision_id = recorded or ports.ids.new_id()
         seen, usage = look.observation.cloud_run, look.observation.fleet_usage
         if look.acting and isinstance(seen, Observed) and usage is not None:
             generation = look.document.generation
             act = announce(plan, seen, act_id=ports.ids.new_id(), decision_id=decision_id, generation=generation, now=look.now)
             slot = ActSlot.next_of(usage)
-        decision = record(look, decision_id, act)
+        decision = record(look, decision_id, act) if recorded is None else None
     state = plan.state.model_copy(
         update={
             "act": act or plan.state.act,

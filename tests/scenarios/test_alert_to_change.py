@@ -186,3 +186,17 @@ def test_services_of_one_name_in_two_regions_are_two_services() -> None:
     rig.run()
     assert rig.state().open_incident_count == 1
     assert [entry.subject for entry in rig.store.parked(limit=5)] == [str(other)]
+
+
+def test_a_long_outage_of_cloud_runs_writes_is_one_decision_and_one_write_in_the_end() -> None:
+    rig = Rig()
+    rig.minutes(1)
+    rig.cloud_run.faults.fail_next("UNAVAILABLE", "the service is currently unavailable", times=30)
+    rig.notify()
+    rig.run()
+    rig.minutes(70)
+    acted = [decision for decision in rig.store.decisions(RANKER, limit=200) if decision.act_id is not None]
+    assert len(rig.writes()) >= 1
+    assert rig.writes()[0] == ("scaling.max_instance_count",)
+    assert [decision.changes[0].after for decision in acted if decision.changes[0].field == "scaling.max_instance_count"] == [8]
+    assert len(rig.store.decisions(RANKER, limit=200)) < 12

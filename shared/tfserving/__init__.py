@@ -1,0 +1,1 @@
+"""What TF Serving is: its configuration files, its flags and its rules, as values and pure functions."""

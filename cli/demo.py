@@ -2,6 +2,7 @@
 
 import json
 import logging
+from datetime import timedelta
 from typing import Annotated
 
 import typer
@@ -13,7 +14,7 @@ WHO = {"world": "world", "monitoring": "alert", "decision": "decision", "cloud-r
 
 def demo(*, json_lines: Annotated[bool, typer.Option("--json", help="One JSON object per step instead of a table.")] = False) -> None:
     """One service at its cap: a real alert body, the decision and why, one write, the slow way down. All figures are simulated."""
-    from cli.story import tell
+    from cli.story import START, tell
     from shared import log
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
@@ -23,18 +24,19 @@ def demo(*, json_lines: Annotated[bool, typer.Option("--json", help="One JSON ob
         for step in steps:
             typer.echo(json.dumps(step._asdict()))
         return
-    console = Console(soft_wrap=False, highlight=False, width=None)
+    console = Console(highlight=False)
     console.print("ranker: TF Serving on one L4 per instance.")
     console.print("Real: the functions, the store, the push bodies, the google-cloud-run client.")
     console.print("Simulated: Cloud Run, the traffic, the time.\n")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("at", justify="right", style="dim", no_wrap=True)
+    table.add_column("UTC", style="dim", no_wrap=True)
     table.add_column("who", no_wrap=True)
     table.add_column("what", overflow="fold")
     for step in steps:
-        minutes, seconds = divmod(step.at_seconds, 60)
-        table.add_row(f"{minutes:d}:{seconds:02d}", WHO[step.who], step.what)
-    console.print(table)
+        table.add_row(f"{START + timedelta(seconds=step.at_seconds):%H:%M}", WHO[step.who], step.what)
+    with console.capture() as captured:
+        console.print(table)
+    typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
     last = steps[-1].data
     console.print(
         f"{last['cloud_run_writes']} Cloud Run writes in all; max {last['max_instance_count']}, "

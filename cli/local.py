@@ -2,6 +2,8 @@
 
 import logging
 import signal
+import socket
+import sqlite3
 import threading
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,6 +22,7 @@ def local(
     tick_seconds: Annotated[float, typer.Option(min=0.1, max=3600, help="The schedule's period.")] = TICK_SECONDS,
 ) -> None:
     """Run alert, schedule and reconcile here, with SQLite, a bus that posts real push bodies and a simulated Cloud Run."""
+    _refuse_taken_port(port)
     from werkzeug.serving import make_server
 
     from cli.edition import LocalEdition
@@ -28,11 +31,17 @@ def local(
     from shared.records.observed import Bounds
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    if data is not None:
-        data.parent.mkdir(parents=True, exist_ok=True)
     clock = SystemClock()
     stopped = threading.Event()
-    with LocalEdition(data or ":memory:", clock, SystemIds(clock)) as edition:
+    try:
+        if data is not None:
+            data.parent.mkdir(parents=True, exist_ok=True)
+        local_edition = LocalEdition(data or ":memory:", clock, SystemIds(clock))
+    except (OSError, ValueError, sqlite3.Error) as error:
+        raise typer.BadParameter(
+            f"{data}: {error}; name a file that Trimtab made, or one that is not there yet", param_hint="--data"
+        ) from None
+    with local_edition as edition:
         edition.adopt(spec(), Bounds(max_instance_count=CAP), demand=demand)
         server = make_server(HOST, port, _router(edition.applications), threaded=True)
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -42,7 +51,8 @@ def local(
         thread.start()
         base = f"http://{HOST}:{server.server_port}"
         typer.echo(f"trimtab local: {base}/alert, {base}/schedule and {base}/reconcile take Pub/Sub push bodies; Ctrl-C ends it.")
-        typer.echo(f"{SERVICE} is simulated: Cloud Run allows {CAP} instances, the traffic wants {demand:g}.")
+        allowed = edition.status(SERVICE)["max_instance_count"]
+        typer.echo(f"{SERVICE} is simulated: Cloud Run allows {allowed} instances, the traffic wants {demand:g}.")
         typer.echo("Every line below is one event, as Cloud Logging would get it.")
         try:
             while not stopped.wait(tick_seconds):
@@ -52,6 +62,15 @@ def local(
             thread.join()
             server.server_close()
             edition.bus.stop()
+
+
+def _refuse_taken_port(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            raise typer.BadParameter(f"{HOST}:{port}: {error.strerror}; --port 0 takes a free one", param_hint="--port") from None
 
 
 def _router(applications: dict[str, Any]) -> Any:

@@ -1,5 +1,8 @@
 """The commands of `trimtab`."""
 
+from importlib.metadata import version
+from typing import Annotated
+
 import typer
 
 from cli.demo import demo
@@ -11,8 +14,23 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_show_locals=False,
-    help="Trimtab steers TensorFlow Serving on Cloud Run GPUs: it hears alerts, decides, writes, and explains every decision.",
 )
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"trimtab {version('trimtab')}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    *,
+    show_version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")] = False,
+) -> None:
+    """Trimtab steers TensorFlow Serving on Cloud Run GPUs: it hears alerts, decides, writes, and explains every decision."""
+
+
 app.command()(demo)
 app.command()(local)
 app.command()(read)

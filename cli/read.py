@@ -42,10 +42,13 @@ class Format(StrEnum):
 
 
 def read(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Bodies as received, or {headers, body} objects.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Bodies as received, bare Cloud Monitoring notifications, or {headers, body} objects."),
+    ],
     output_format: Annotated[Format, typer.Option("--format", help="One line of text, or one JSON object, per file.")] = Format.TEXT,
 ) -> None:
-    """Say what each event body would become, touching nothing."""
+    """Say what each event body would become, touching nothing. Exit code 2 if a file cannot be read; a parked body is an answer, too."""
     unreadable = False
     for file in files:
         try:

@@ -87,7 +87,8 @@ def conditions_page() -> str:
     """docs/reference/conditions.md."""
     intro = "Statements about a service in its state, with Kubernetes' meaning: status True, False or Unknown, a reason, since when."
     rows = ((f"`{name}`", meaning) for name, meaning in conditions.MEANINGS.items())
-    return f"# Conditions\n\n{NOTE}{intro}\n\n" + table(("type", "meaning"), rows)
+    lifted = ", ".join(f"`{code.value}`" for code in plan.DenialCode if code in conditions.LIMITS)
+    return f"# Conditions\n\n{NOTE}{intro}\n\n" + table(("type", "meaning"), rows) + f"\n`Unlimited` is False for the denials {lifted}.\n"
 
 
 def signals_page() -> str:

@@ -15,6 +15,7 @@ LIMITS = frozenset(
         DenialCode.QUOTA,
         DenialCode.BUDGET,
         DenialCode.BRAKE_USD,
+        DenialCode.TARGET_REACHED,
         DenialCode.ATTEMPTS_EXHAUSTED,
         DenialCode.WRITE_FAILED,
     }

@@ -12,8 +12,8 @@ from shared.control.fold import expire
 from shared.control.guards import Refusal, check, check_brake
 from shared.control.inflight import settle
 from shared.control.remedies import Scene, Wish, Wishes, floor_until, for_signals, for_spec
-from shared.control.timing import EPISODE_GRACE_SECONDS, TICK_SECONDS
-from shared.records.metric import Unknown
+from shared.control.timing import EPISODE_GRACE_SECONDS, IN_COOLDOWN_SECONDS, TICK_SECONDS
+from shared.records.metric import Known, Unknown
 from shared.records.observed import Observed
 from shared.records.plan import Denial, DenialCode, FieldChange, Plan
 from shared.records.service import Autonomy, OwnedField
@@ -179,7 +179,9 @@ def _plan(scene: Scene, granted: list[Wish], refusals: list[Refusal], noted: lis
         )
         for wish in granted
     )
-    denials = (*(refusal.denial for refusal in refusals), *noted)
+    refused = tuple(refusal.denial for refusal in refusals)
+    said = {(denial.code, denial.field) for denial in refused} | {(denial.code, None) for denial in refused}
+    denials = (*refused, *(denial for denial in noted if (denial.code, denial.field) not in said))
     stated = conditions(state, denials=denials, unreadable=None, generation=service.document.generation, now=now)
     seen = state.model_copy(update={"conditions": stated})
     signals = open_signals(state)
@@ -214,4 +216,6 @@ def _way_down_at(scene: Scene, tick: datetime) -> datetime:
     state = scene.service.state
     earliest = way_down.earliest(state) or tick
     floor = state.floor.expires_at if state.floor is not None and state.resting_max is None else earliest
-    return max(earliest, floor, tick)
+    # Without a count nothing is lowered however often it is looked at; as often as a settled service is enough.
+    patience = tick if isinstance(scene.instance_count, Known) else scene.now + timedelta(seconds=IN_COOLDOWN_SECONDS)
+    return max(earliest, floor, patience)

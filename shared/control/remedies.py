@@ -181,10 +181,10 @@ def _no_instance(scene: Scene, wishes: Wishes) -> None:
             wanted,
         )
         return
-    if isinstance(count, Unknown) and episode.raised_while_unknown:
+    if isinstance(count, Unknown) and (episode.raised_while_unknown or scene.service.state.resting_max is not None):
         wishes.deny(
             DenialCode.UNKNOWN,
-            f"no-instance: the instance count is unknown ({count.reason}); the one raise without it has been made in this episode",
+            f"no-instance: the instance count is unknown ({count.reason}); the one raise without it has been made and is still in force",
             MAX,
             wanted,
         )
@@ -215,10 +215,10 @@ def _raise_min(scene: Scene, wishes: Wishes, signal: Signal, why: str) -> None:
     """Keep what runs warm and one more: the absolute target comes from the episode's anchor and the known instance count."""
     count, observed = scene.instance_count, scene.observed
     episode = scene.episodes[signal]
-    if isinstance(count, Unknown) and episode.raised_while_unknown:
+    if isinstance(count, Unknown) and (episode.raised_while_unknown or scene.service.state.floor is not None):
         wishes.deny(
             DenialCode.UNKNOWN,
-            f"{signal}: the instance count is unknown ({count.reason}); the one raise without it has been made in this episode",
+            f"{signal}: the instance count is unknown ({count.reason}); the one raise without it has been made and is still in force",
             MIN,
         )
         return

@@ -75,7 +75,9 @@ def serve(function: str, request: Request, handle: Handle) -> tuple[str, int]:
         text = str(bug)[:BUG_TEXT_LIMIT]
         log.event("ERROR", "bug", function=function, key=_key(bug), error=type(bug).__name__, text=text, where=_where(bug))
         return "bug\n", BUG
-    log.event("INFO", handled.verdict, function=function, key=handled.key, detail=handled.detail)
+    log.event(
+        "WARNING" if handled.verdict == "parked" else "INFO", handled.verdict, function=function, key=handled.key, detail=handled.detail
+    )
     return f"{handled.verdict}\n", ACK
 
 

@@ -59,9 +59,11 @@ class Executor:
                 continue
             except QuotaRefused as refusal:
                 self._record(service, quota_refused(state, act, refusal.message, refusal.allowed_instances, self.clock.now()), token)
+                log.event("WARNING", "Cloud Run refused a change for quota", service=service, act=act.act_id, text=refusal.message)
                 return f"refused for quota: {refusal.message}"
             except (Refused, ServiceMissing) as refusal:
                 self._record(service, refused(state, act, str(refusal), self.clock.now()), token)
+                log.event("ERROR", "Cloud Run refused a change", service=service, act=act.act_id, text=refusal)
                 return f"refused: {refusal}"
             except Retry as lost:
                 return f"not known to be written ({lost.reason}); the next look will tell"

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from shared import log
 from shared.control.decide import decide
 from shared.control.fold import fold, keys_to_look_up
 from shared.control.inflight import announce
@@ -158,6 +159,7 @@ def _without_spec(service: ServiceId, snapshot: Snapshot, folded: _Folded, ports
     now = ports.clock.now()
     parked = [*facts_without_spec(service, folded.facts, now), *unreadable_facts(service, folded.unreadable, now)]
     ports.store.commit(service, token=snapshot.token, state=state, parked=parked)
+    log.event("WARNING", "alerts of a service without a spec were parked", service=service, parked=len(parked))
     if folded.more:
         ports.bus.publish_wakes([Wake.of(service, "more facts")])
     return f"no spec: {len(parked)} parked"

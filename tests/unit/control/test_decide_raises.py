@@ -285,3 +285,26 @@ def test_a_service_without_a_maximum_of_its_own_gets_one_within_the_spec() -> No
     plan = story.look(30, count=known(4))
     assert changes(plan) == {MAX: (0, 10)}
     assert "set scaling.max_instance_count from not set to 10" in plan.explanation
+
+
+@pytest.mark.parametrize("signal", [Signal.NO_INSTANCE, Signal.PENDING_LATENCY])
+def test_without_metrics_trouble_after_trouble_raises_no_further_than_the_first(signal: Signal) -> None:
+    story = Story(document(high=100))
+    for n in range(6):
+        started = n * 3 * 3_600.0
+        story.hear(alert(f"0.{n}", signal=signal, started=started))
+        story.look(started + 30)
+        story.hear(alert(f"0.{n}", "closed", signal, started=started))
+        story.look(started + 600)
+    assert len(story.writes) == 1
+    plan = story.look(20 * 3_600)
+    assert plan.next_look_at == at(20 * 3_600 + 600)
+
+
+def test_where_a_person_is_the_only_way_on_the_condition_says_so() -> None:
+    story = Story()
+    story.hear(alert())
+    story.look(30, count=known(4))
+    plan = story.look(600, count=known(8))
+    unlimited = next(condition for condition in plan.state.conditions if condition.type == "Unlimited")
+    assert (unlimited.status, unlimited.reason) == ("False", "TargetReached")

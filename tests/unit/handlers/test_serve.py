@@ -43,7 +43,8 @@ def said(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
 @pytest.mark.parametrize("verdict", ["done", "duplicate", "ignored", "parked"])
 def test_every_verdict_is_an_acknowledgement(verdict: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert answered(lambda _: Handled(verdict, "k", "d")) == (f"{verdict}\n", 200)
-    assert said(capsys) == {"severity": "INFO", "message": verdict, "function": "alert", "key": "k", "detail": "d"}
+    severity = "WARNING" if verdict == "parked" else "INFO"
+    assert said(capsys) == {"severity": severity, "message": verdict, "function": "alert", "key": "k", "detail": "d"}
 
 
 def test_what_the_world_may_mend_is_sent_again(capsys: pytest.CaptureFixture[str]) -> None:

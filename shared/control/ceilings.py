@@ -41,8 +41,13 @@ def usd_at_max(service: ManagedService, observed: Observed) -> float | None:
     return None if price is None else price * observed.max_in_force
 
 
-def ceilings(service: ManagedService, observed: Observed, observation: Observation, now: datetime) -> list[Ceiling]:
-    """All limits on the instance count that hold now, the lowest first."""
+def ceilings(
+    service: ManagedService, observed: Observed, observation: Observation, now: datetime, *, counted_usd: float | None
+) -> list[Ceiling]:
+    """All limits on the instance count that hold now, the lowest first.
+
+    `counted_usd` is this service's share of the fleet's sum, as it was stored when the sum was taken.
+    """
     found = [
         Ceiling(
             DenialCode.SPEC_MAX,
@@ -59,7 +64,7 @@ def ceilings(service: ManagedService, observed: Observed, observation: Observati
             )
         )
     found += _quota(service, observation, now)
-    found += _money(service, observed, observation)
+    found += _money(service, observed, observation, counted_usd or 0.0)
     return sorted(found, key=lambda ceiling: ceiling.instances)
 
 
@@ -81,7 +86,7 @@ def _quota(service: ManagedService, observation: Observation, now: datetime) -> 
     return found
 
 
-def _money(service: ManagedService, observed: Observed, observation: Observation) -> list[Ceiling]:
+def _money(service: ManagedService, observed: Observed, observation: Observation, counted_usd: float) -> list[Ceiling]:
     found = []
     price = price_of(service, observed)
     budget = service.document.spec.objective.usd_per_hour
@@ -106,12 +111,8 @@ def _money(service: ManagedService, observed: Observed, observation: Observation
     brake = service.fleet.brakes.usd_per_hour
     used = observation.fleet_usage.usd_per_hour_at_max if observation.fleet_usage is not None else None
     if brake is not None and used is not None:
-        room = brake - used
-        if price is not None:
-            ours = service.state.usd_per_hour_at_max or 0.0
-            allowed = max(0, math.floor((room + ours) / price + USD_TOLERANCE))
-        else:
-            allowed = observed.max_in_force
+        room = brake - (used - counted_usd)
+        allowed = max(0, math.floor(room / price + USD_TOLERANCE)) if price is not None else observed.max_in_force
         found.append(
             Ceiling(DenialCode.BRAKE_USD, allowed, f"the fleet's brake is ${brake:g} per hour and ${used:.2f} of it is taken at all maxima")
         )

@@ -10,7 +10,7 @@ from shared.control.episodes import advance, fresh, open_signals
 from shared.control.explanation import explain
 from shared.control.fold import expire
 from shared.control.guards import Refusal, check, check_brake
-from shared.control.inflight import settle
+from shared.control.inflight import came_late, settle
 from shared.control.remedies import Scene, Wish, Wishes, floor_until, for_signals, for_spec
 from shared.control.timing import EPISODE_GRACE_SECONDS, IN_COOLDOWN_SECONDS, TICK_SECONDS
 from shared.records.metric import Known, Unknown
@@ -38,12 +38,15 @@ def decide(service: ManagedService, observation: Observation, now: datetime) -> 
         return _blind(service, state, observation.cloud_run.reason, now)
     observed = observation.cloud_run
     state = settle(state, observed, observation.operation, now)
+    state = came_late(state, observed, now)
     state = _adopt(state, observed, service.document.generation, now)
+    state = way_down.tidied(state, observed, service.document.spec.scale, now)
     count = fresh(observation.instance_count)
     state = advance(state, observed, count, now)
     state = state.model_copy(update={"usd_per_hour_at_max": usd_at_max(service, observed)})
     looked = service.model_copy(update={"state": state})
-    scene = Scene(looked, observed, count, tuple(ceilings(looked, observed, observation, now)), now)
+    limits = ceilings(looked, observed, observation, now, counted_usd=service.state.usd_per_hour_at_max)
+    scene = Scene(looked, observed, count, tuple(limits), now)
     if service.document.spec.autonomy == Autonomy.OBSERVE:
         return _plan(scene, [], [], _observe_only(state))
     return _plan(scene, *_weigh(scene, observation))
@@ -59,7 +62,7 @@ def _blind(service: ManagedService, state: ServiceState, reason: str, now: datet
         signals=open_signals(seen),
         denials=(denial,),
         explanation=explain(open_signals(seen), (), (denial,)),
-        next_look_at=now + timedelta(seconds=TICK_SECONDS),
+        next_look_at=now + timedelta(seconds=TICK_SECONDS if seen.open_incident_count or seen.act else IN_COOLDOWN_SECONDS),
     )
 
 
@@ -103,7 +106,7 @@ def _weigh(scene: Scene, observation: Observation) -> tuple[list[Wish], list[Ref
     """All wishes through all guards: what is granted, what is refused and until when, and what there is to note."""
     wishes = for_spec(scene)
     remedies = for_signals(scene)
-    noted = [*_news(scene), *remedies.denials]
+    noted = [*_news(scene), *wishes.denials, *remedies.denials]
     for wish in remedies.by_field.values():
         wishes.add(wish)
     state = scene.service.state
@@ -130,7 +133,9 @@ def _through_guards(scene: Scene, wishes: Wishes) -> tuple[list[Wish], list[Refu
             granted.append(wish)
         else:
             refusals.append(refusal)
-    return _consistent(scene, granted), refusals
+    kept = _consistent(scene, granted)
+    refusals += [Refusal(_inconsistent(wish), None) for wish in granted if wish not in kept]
+    return kept, refusals
 
 
 def _consistent(scene: Scene, granted: list[Wish]) -> list[Wish]:
@@ -141,6 +146,11 @@ def _consistent(scene: Scene, granted: list[Wish]) -> list[Wish]:
     if maximum and minimum > maximum:
         return [wish for wish in granted if wish.field == OwnedField.MIN_INSTANCE_COUNT and wish.target <= scene.observed.max_in_force]
     return granted
+
+
+def _inconsistent(wish: Wish) -> Denial:
+    message = f"{wish.field} would be set to {wish.target}, but Cloud Run takes no maximum below the minimum"
+    return Denial(code=DenialCode.INCONSISTENT, field=wish.field, wanted=wish.target, message=message)
 
 
 def _limited(wish: Wish) -> Denial:
@@ -207,7 +217,7 @@ def _next_look(scene: Scene, changes: tuple[FieldChange, ...], refusals: list[Re
         moments.append(tick)
     moments += [refusal.again_at for refusal in refusals if refusal.again_at is not None]
     moments += [episode.ended_at + timedelta(seconds=EPISODE_GRACE_SECONDS) for episode in state.episodes if episode.ended_at is not None]
-    if way_down.wants_down(scene):
+    if way_down.wants_down(scene) and scene.service.document.spec.autonomy != Autonomy.OBSERVE:
         moments.append(_way_down_at(scene, tick))
     return max(min(moments), tick) if moments else None
 

@@ -52,6 +52,10 @@ def expire(state: ServiceState, now: datetime) -> ServiceState:
     update: dict[str, object] = {}
     if len(incidents) != len(state.incidents):
         update["incidents"] = incidents
+    since = now - timedelta(seconds=METRIC_INCIDENT_SECONDS)
+    tombstones = tuple(tombstone for tombstone in state.tombstones if tombstone.closed_at > since)
+    if len(tombstones) != len(state.tombstones):
+        update |= {"tombstones": tombstones, "tombstones_dropped": state.tombstones_dropped if tombstones else 0}
     if state.incidents_not_kept_until is not None and state.incidents_not_kept_until <= now:
         update |= {"incidents_not_kept": 0, "incidents_not_kept_until": None}
     return state.model_copy(update=update) if update else state
@@ -145,7 +149,7 @@ def _incident(stored: StoredFact) -> Incident:
     return Incident(
         incident_id=alert.incident_id,
         signal=alert.signal,
-        started_at=alert.started_at or stored.created_at,
+        started_at=min(alert.started_at or stored.created_at, stored.created_at),
         first_seen_at=stored.created_at,
         expires_at=stored.created_at + timedelta(seconds=lasting),
         observed_value=alert.observed_value,

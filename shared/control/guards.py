@@ -11,6 +11,8 @@ from shared.control.timing import (
     FOREIGN_CHANGE_SECONDS,
     OUT_COOLDOWN_SECONDS,
     REFUSED_WRITE_SECONDS,
+    UNWRITTEN_AT_MOST_SECONDS,
+    UNWRITTEN_SECONDS,
 )
 from shared.records.observed import Observed, ScalingMode
 from shared.records.plan import Denial, DenialCode
@@ -30,7 +32,7 @@ def check(wish: Wish, service: ManagedService, observed: Observed, now: datetime
 
     The order is that of authority: people first, then what cannot work, then what is under way, then time, then budgets.
     """
-    for guard in (_fleet_hold, _hold, _foreign_change, _manual_scaling, _in_flight, _refused_write, _cooldown, _attempts):
+    for guard in GUARDS:
         refusal = guard(wish, service, observed, now)
         if refusal is not None:
             return refusal
@@ -118,6 +120,32 @@ def _refused_write(wish: Wish, service: ManagedService, _observed: Observed, now
     return _refuse(wish, DenialCode.WRITE_FAILED, f"Cloud Run refused the last change: {last.detail[:400]}", again_at)
 
 
+def _quota(wish: Wish, service: ManagedService, observed: Observed, now: datetime) -> Refusal | None:
+    """Cloud Run checks the quota at every write: while it refuses the maximum in force, no write of any field gets through."""
+    ceiling = service.state.quota_ceiling
+    resulting_max = wish.target if wish.field == OwnedField.MAX_INSTANCE_COUNT else observed.max_in_force
+    if ceiling is None or now >= ceiling.expires_at or resulting_max <= ceiling.max_instance_count:
+        return None
+    message = (
+        f"Cloud Run refused {resulting_max} instances for lack of quota at {ceiling.seen_at:%H:%M} UTC, whatever the write changes; "
+        f"tried again from {ceiling.expires_at:%H:%M} UTC on: {ceiling.message[:200]}"
+    )
+    return _refuse(wish, DenialCode.QUOTA, message, ceiling.expires_at)
+
+
+def _unwritten(wish: Wish, service: ManagedService, _observed: Observed, now: datetime) -> Refusal | None:
+    """Writes that never reach Cloud Run are tried again at once the first time, then at growing distances."""
+    last = service.state.last_act
+    if last is None or last.outcome != "not-written" or last.times <= 1:
+        return None
+    wait = min(UNWRITTEN_SECONDS * 2.0 ** (last.times - 2), UNWRITTEN_AT_MOST_SECONDS)
+    again_at = last.at + timedelta(seconds=wait)
+    if now >= again_at:
+        return None
+    message = f"{last.times} changes in a row never reached Cloud Run; tried again from {again_at:%H:%M:%S} UTC on"
+    return _refuse(wish, DenialCode.WRITE_FAILED, message, again_at)
+
+
 def _cooldown(wish: Wish, service: ManagedService, _observed: Observed, now: datetime) -> Refusal | None:
     if not wish.outward or wish.signal is None:
         return None
@@ -141,3 +169,18 @@ def _attempts(wish: Wish, service: ManagedService, _observed: Observed, now: dat
         f"(Trimtab tries again from {again_at:%H:%M} UTC on)"
     )
     return _refuse(wish, DenialCode.ATTEMPTS_EXHAUSTED, message, again_at)
+
+
+GUARDS = (
+    _fleet_hold,
+    _hold,
+    _foreign_change,
+    _manual_scaling,
+    _in_flight,
+    _quota,
+    _refused_write,
+    _unwritten,
+    _cooldown,
+    _attempts,
+)
+"""In the order of their authority: people first, then what cannot work, then what is under way, then time, then budgets."""

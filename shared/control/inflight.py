@@ -4,12 +4,17 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from shared.control.timing import ACT_LEASE_SECONDS, ATTEMPT_WINDOW_SECONDS, FLOOR_SECONDS, QUOTA_CEILING_SECONDS
-from shared.records.observed import Observed
+from shared.records.observed import Observed, ReadyState
 from shared.records.plan import Plan
 from shared.records.service import OwnedField
 from shared.records.signals import Signal
 from shared.records.snapshot import OperationStatus
 from shared.records.state import STATE_TEXT_LIMIT, Act, Attempts, Desired, Floor, LastAct, QuotaCeiling, ServiceState
+
+WRITTEN_SECONDS = 900.0
+"""A written change that Cloud Run neither brought into force nor failed to in this time no longer blocks others."""
+UNNAMED_OPERATION = "unknown"
+"""Stands for the operation of a write whose reply was lost."""
 
 Outcome = Literal["done", "not-written", "refused", "quota-refused", "overtaken"]
 
@@ -51,17 +56,19 @@ def accepted(state: ServiceState, act: Act, operation: str, now: datetime) -> Se
 
 
 def refused(state: ServiceState, act: Act, message: str, now: datetime) -> ServiceState:
-    """Cloud Run refused the write for good: the attempt counts, nothing else changed."""
-    counted = _count_attempts(state, act.signals, now)
-    return _ended(state.model_copy(update={"attempts": counted}), act, "refused", message, now)
+    """Cloud Run refused the write: nothing changed, so no attempt is used up; the guards pace the next one."""
+    return _ended(state, act, "refused", message, now)
 
 
 def quota_refused(state: ServiceState, act: Act, message: str, allowed_instances: int | None, now: datetime) -> ServiceState:
     """Cloud Run refused the write for lack of quota: what it allows is believed for a while; no attempt is used up.
 
-    A refusal that names no number allows what is in force.
+    Cloud Run checks the quota against the maximum at every write, whatever it changes. So what was refused is above the ceiling, and a
+    refusal of a raise that names no number allows what is in force.
     """
-    allowed = act.max_in_force if allowed_instances is None else allowed_instances
+    refused_max = act.after.max_instance_count or act.max_in_force
+    named = allowed_instances if allowed_instances is not None else act.max_in_force if _raises_max(act) else refused_max
+    allowed = max(0, min(named, refused_max - 1))
     ceiling = QuotaCeiling(
         max_instance_count=allowed,
         message=message[:STATE_TEXT_LIMIT],
@@ -86,15 +93,41 @@ def settle(state: ServiceState, observed: Observed, operation: OperationStatus |
     if operation is not None and operation.done and operation.error is not None:
         return _ended(state, act, "refused", operation.error, now)
     if observed.bounds == act.after and moved:
-        ended = state if act.operation is not None else effects(state, act, now)
-        return _ended(ended, act, "done", "", now)
+        return _settle_written(state, act, observed, now)
     if moved:
         detail = (
             f"generation {observed.generation} of the service, written by {observed.last_modifier or 'somebody else'}, has other bounds"
         )
         return _ended(state, act, "overtaken", detail, now)
-    if now >= act.lease_expires_at:
-        return _ended(state, act, "not-written", "announced, but Cloud Run never got it", now)
+    if lease_over(act, now):
+        given_up = state.model_copy(update={"unwritten": act})
+        return _ended(given_up, act, "not-written", "announced, but Cloud Run never got it", now)
+    return state
+
+
+def lease_over(act: Act, now: datetime) -> bool:
+    """Whether nobody can be at the act any more; a lease that lies further ahead than any lease can was made by a wrong clock."""
+    return now >= act.lease_expires_at or act.lease_expires_at - now > timedelta(seconds=2 * ACT_LEASE_SECONDS)
+
+
+def came_late(state: ServiceState, observed: Observed, now: datetime) -> ServiceState:
+    """Take up an act that was given up as not written and is in force after all: it is ours, not somebody else's."""
+    act = state.unwritten
+    if act is None or state.act is not None or observed.bounds != act.after or observed.generation <= act.base_generation:
+        return state
+    return _ended(effects(state, act, now), act, "done", "it came into force late", now)
+
+
+def _settle_written(state: ServiceState, act: Act, observed: Observed, now: datetime) -> ServiceState:
+    """The bounds were written; done is what Cloud Run has brought into force, or has not failed to within `WRITTEN_SECONDS`."""
+    counted = state if act.operation is not None else effects(state, act, now)
+    settled = not observed.reconciling and observed.observed_generation >= observed.generation
+    if settled and observed.ready == ReadyState.FAILED:
+        return _ended(counted, act, "refused", f"written, but not in force: {observed.ready_message or observed.ready_reason}", now)
+    if settled or now >= act.announced_at + timedelta(seconds=WRITTEN_SECONDS):
+        return _ended(counted, act, "done", "" if settled else "Cloud Run still reconciles it", now)
+    if act.operation is None:
+        return counted.model_copy(update={"act": act.model_copy(update={"operation": UNNAMED_OPERATION})})
     return state
 
 
@@ -109,6 +142,7 @@ def effects(state: ServiceState, act: Act, now: datetime) -> ServiceState:
             episode.model_copy(update={"raised_while_unknown": True}) if episode.signal in act.unknown_signals else episode
             for episode in state.episodes
         ),
+        "unwritten": None,
         "resting_max": _resting_max(state, act),
         "floor": _floor(state, act, now),
     }
@@ -116,12 +150,10 @@ def effects(state: ServiceState, act: Act, now: datetime) -> ServiceState:
 
 
 def last_attempt(state: ServiceState, signal: Signal) -> datetime | None:
-    """When the service was last changed for the signal; a write that Cloud Run refused changed nothing."""
-    refused_at = state.last_act.at if state.last_act is not None and state.last_act.outcome == "refused" else None
+    """When the service was last changed for the signal."""
     for attempts in state.attempts:
-        if attempts.signal == signal:
-            made = [at for at in attempts.at if at != refused_at]
-            return made[-1] if made else None
+        if attempts.signal == signal and attempts.at:
+            return attempts.at[-1]
     return None
 
 
@@ -172,5 +204,7 @@ def _count_attempts(state: ServiceState, signals: tuple[Signal, ...], now: datet
 
 
 def _ended(state: ServiceState, act: Act, outcome: Outcome, detail: str, now: datetime) -> ServiceState:
-    last = LastAct(act_id=act.act_id, decision_id=act.decision_id, outcome=outcome, detail=detail[:STATE_TEXT_LIMIT], at=now)
+    before = state.last_act
+    times = before.times + 1 if before is not None and before.outcome == outcome else 1
+    last = LastAct(act_id=act.act_id, decision_id=act.decision_id, outcome=outcome, times=times, detail=detail[:STATE_TEXT_LIMIT], at=now)
     return state.model_copy(update={"act": None, "last_act": last})

@@ -141,6 +141,26 @@ def for_spec(scene: Scene) -> Wishes:
                 predicted=f"at most {scale.max_instance_count} instances run",
             )
         )
+    if 0 < observed.revision_max_instance_count < scale.min_instance_count:
+        wishes.deny(
+            DenialCode.REVISION_MAX,
+            f"the spec wants {scale.min_instance_count} instances kept, but the revision's own maximum is "
+            f"{observed.revision_max_instance_count}; moving it needs a new revision",
+            MAX,
+            scale.min_instance_count,
+        )
+    elif observed.max_in_force < scale.min_instance_count:
+        wishes.add(
+            Wish(
+                field=MAX,
+                before=observed.bounds.max_instance_count,
+                in_force=observed.max_in_force,
+                target=scale.min_instance_count,
+                wanted=scale.min_instance_count,
+                reason=f"the spec wants {scale.min_instance_count} instances kept, {observed.max_in_force} were allowed",
+                predicted=f"{scale.min_instance_count} instances may run",
+            )
+        )
     minimum = min(max(observed.bounds.min_instance_count, scale.min_instance_count), scale.max_instance_count)
     if minimum != observed.bounds.min_instance_count and (
         minimum < observed.bounds.min_instance_count or observed.min_in_force < scale.min_instance_count

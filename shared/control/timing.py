@@ -44,6 +44,12 @@ FOREIGN_CHANGE_SECONDS = 3_600.0
 REFUSED_WRITE_SECONDS = 600.0
 """How long a refused write is not tried again."""
 
+UNWRITTEN_SECONDS = 60.0
+"""After the second change in a row that never reached Cloud Run; it doubles with each further one."""
+
+UNWRITTEN_AT_MOST_SECONDS = 300.0
+"""And no longer than this: when Cloud Run answers again, the waiting change goes out within five minutes."""
+
 TICK_SECONDS = 60.0
 """The schedule's period: nothing is looked at more often than that by the clock alone."""
 

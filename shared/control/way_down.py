@@ -6,7 +6,9 @@ from shared.control.episodes import open_signals
 from shared.control.remedies import MAX, MIN, Scene, Wish, Wishes
 from shared.control.timing import IN_COOLDOWN_SECONDS, SCALE_IN_USE_RATIO
 from shared.records.metric import Known
+from shared.records.observed import Observed
 from shared.records.plan import DenialCode
+from shared.records.service import ScaleBounds
 from shared.records.signals import Signal
 from shared.records.state import ServiceState
 
@@ -15,6 +17,19 @@ def wants_down(scene: Scene) -> bool:
     """Whether anything is above where it should rest."""
     state = scene.service.state
     return _is_idle(state) or state.floor is not None or state.resting_max is not None
+
+
+def tidied(state: ServiceState, observed: Observed, scale: ScaleBounds, now: datetime) -> ServiceState:
+    """The state without a floor or a resting place that nothing is above any more: there is nothing left to lower."""
+    update: dict[str, object] = {}
+    floor = state.floor
+    if floor is not None and now >= floor.expires_at and observed.bounds.min_instance_count <= max(floor.base, scale.min_instance_count):
+        update["floor"] = None
+    rest = state.resting_max
+    lowest = max(rest if rest is not None else 0, 1, observed.min_in_force if floor is None or "floor" in update else 0)
+    if rest is not None and state.act is None and observed.max_in_force <= max(min(lowest, scale.max_instance_count), 1):
+        update["resting_max"] = None
+    return state.model_copy(update=update) if update else state
 
 
 def earliest(state: ServiceState) -> datetime | None:
@@ -101,7 +116,7 @@ def _lower_max(scene: Scene, wishes: Wishes, running: float) -> None:
     target = max(rest + excess // 2, scene.observed.min_in_force, 1)
     if target >= observed.max_in_force:
         return
-    if running > SCALE_IN_USE_RATIO * target:
+    if running > observed.min_in_force and running > SCALE_IN_USE_RATIO * target:
         wishes.deny(
             DenialCode.STILL_BUSY,
             f"{running:g} instances run, more than {SCALE_IN_USE_RATIO:.0%} of the {target} that would be allowed next; "

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from shared.errors import Park
-from shared.events.envelope import Envelope, open_envelope
+from shared.events.envelope import MESSAGE_PUBLISHED, Envelope, open_envelope
 from shared.handlers.answer import Handled, ReadBody
 from shared.ports import Clock, IntakeStore
 from shared.records.parked import Parked
@@ -52,5 +52,12 @@ def take(
 
 def _key(function: str, headers: Mapping[str, str], body: bytes | None, envelope: Envelope | None) -> str | None:
     if envelope is not None and envelope.message_id:
-        return f"{function}:{envelope.message_id}"
+        return _message_key(function, envelope)
     return f"{function}:unread:{headers.get('Content-Length', 'unknown')}" if body is None else None
+
+
+def _message_key(function: str, envelope: Envelope) -> str:
+    """Pub/Sub's message ids are unique; those of other CloudEvents only together with their source."""
+    if envelope.form == "push" or envelope.event_type == MESSAGE_PUBLISHED:
+        return f"{function}:{envelope.message_id}"
+    return f"{function}:{envelope.event_source}:{envelope.message_id}"

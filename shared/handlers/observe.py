@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from shared import log
+from shared.control.inflight import UNNAMED_OPERATION
 from shared.errors import Refused, Retry, ServiceMissing
 from shared.ports import Metrics, Platform, Quota, Store
 from shared.records.fleet import ActSlot, FleetUsage
@@ -71,10 +72,10 @@ def _quota(service: ServiceId, seen: Observed, quota: Quota | None) -> Metric:
 
 
 def _operation(state: ServiceState, platform: Platform) -> OperationStatus | None:
-    if state.act is None or state.act.operation is None:
+    if state.act is None or state.act.operation in {None, UNNAMED_OPERATION}:
         return None
     try:
-        return platform.get_operation(state.act.operation)
+        return platform.get_operation(str(state.act.operation))
     except (Retry, Refused) as unread:
         log.event("WARNING", "operation not read: what the service itself says settles the change as well", reason=unread)
         return None

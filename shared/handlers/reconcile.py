@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from shared import log
+from shared.control.conditions import conditions
 from shared.control.decide import decide
 from shared.control.fold import fold, keys_to_look_up
-from shared.control.inflight import announce
+from shared.control.inflight import announce, lease_over
 from shared.control.timing import TICK_SECONDS
 from shared.errors import Retry, TokenConflict
 from shared.events.envelope import Envelope
@@ -24,7 +25,7 @@ from shared.records.fleet import ActSlot
 from shared.records.observed import Observed
 from shared.records.plan import Plan
 from shared.records.snapshot import ManagedService, Snapshot
-from shared.records.state import Act, ServiceState
+from shared.records.state import KEPT_FINGERPRINTS, Act, ServiceState
 from shared.records.subject import ServiceId, Wake
 
 PAGE_LIMIT = 500
@@ -33,6 +34,8 @@ PAGES_PER_LOOK = 4
 """Pages folded in one look; what is left wakes again."""
 COMMIT_TRIES = 2
 """A commit that lost its race is tried again from fresh reads; after that the one who won is left to it."""
+FOLD_WITHIN_SECONDS = 5.0
+"""No further page is read after this; what is left wakes again."""
 LOOK_WITHIN_SECONDS = 20.0
 """A look that took longer than this goes no further: reconcile must end within 50 s, and each call may take 10 s."""
 
@@ -99,6 +102,8 @@ def _look(service: ServiceId, trigger: str, ports: ReconcilePorts) -> str:
     if _announced_elsewhere(before, began):
         return "a change announced by another look is under way"
     folded = _fold(service, before, ports, pages=PAGES_PER_LOOK if snapshot.document is not None else 1)
+    if folded.facts and (ports.clock.now() - began).total_seconds() > LOOK_WITHIN_SECONDS:
+        return _only_folded(service, snapshot, folded, ports)
     _check_time(service, began, ports)
     if snapshot.document is None:
         return _without_spec(service, snapshot, folded, ports)
@@ -121,6 +126,17 @@ def _look(service: ServiceId, trigger: str, ports: ReconcilePorts) -> str:
     return outcome
 
 
+def _only_folded(service: ServiceId, snapshot: Snapshot, folded: _Folded, ports: ReconcilePorts) -> str:
+    """The store is slow: keep what was folded, and leave the decision to the next look."""
+    if snapshot.document is None:
+        return _without_spec(service, snapshot, folded, ports)
+    now = ports.clock.now()
+    parked = unreadable_facts(service, folded.unreadable, now)
+    ports.store.commit(service, token=snapshot.token, state=folded.state.model_copy(update={"next_look_at": now}), parked=parked)
+    ports.bus.publish_wakes([Wake.of(service, "more facts")])
+    return "only folded: the store is slow"
+
+
 def _check_time(service: ServiceId, began: datetime, ports: ReconcilePorts) -> None:
     """Nothing is written yet: what takes too long is better begun anew than finished after the message was given to another."""
     took = (ports.clock.now() - began).total_seconds()
@@ -130,10 +146,11 @@ def _check_time(service: ServiceId, began: datetime, ports: ReconcilePorts) -> N
 
 def _announced_elsewhere(state: ServiceState, now: datetime) -> bool:
     """Whether a change is announced and not yet known to be written: its announcer may be at it this very moment."""
-    return state.act is not None and state.act.operation is None and now < state.act.lease_expires_at
+    return state.act is not None and state.act.operation is None and not lease_over(state.act, now)
 
 
 def _fold(service: ServiceId, state: ServiceState, ports: ReconcilePorts, *, pages: int) -> _Folded:
+    began = ports.clock.now()
     unreadable: list[UnreadableFact] = []
     facts: list[StoredFact] = []
     more = True
@@ -145,7 +162,7 @@ def _fold(service: ServiceId, state: ServiceState, ports: ReconcilePorts, *, pag
         unreadable += bad
         facts += [entry for entry in page.facts if isinstance(entry, StoredFact)]
         more = page.more
-        if not more:
+        if not more or (ports.clock.now() - began).total_seconds() > FOLD_WITHIN_SECONDS:
             break
     return _Folded(state, tuple(unreadable), tuple(facts), more)
 
@@ -178,7 +195,8 @@ def _commit(look: Look, snapshot: Snapshot, folded: _Folded, ports: ReconcilePor
     plan = look.plan
     essence = fingerprint(plan, look.document.spec.autonomy)
     decision, act, slot = None, None, None
-    again = essence == folded.state.decision_fingerprint
+    said = folded.state.decision_fingerprints
+    again = essence in said
     if essence is not None and (look.acting or not again):
         # The same change once more, because it never reached Cloud Run, is the same decision.
         unwritten = again and plan.state.last_act is not None and plan.state.last_act.outcome == "not-written"
@@ -193,16 +211,27 @@ def _commit(look: Look, snapshot: Snapshot, folded: _Folded, ports: ReconcilePor
     state = plan.state.model_copy(
         update={
             "act": act or plan.state.act,
-            "decision_fingerprint": essence,
+            "decision_fingerprints": () if essence is None else said if again else (*said, essence)[-KEPT_FINGERPRINTS:],
             "last_decision_id": decision.decision_id if decision else plan.state.last_decision_id,
             "next_look_at": _due(folded.state.next_look_at, plan, act, look.now),
         }
     )
+    if act is not None:
+        state = _announced(state, act, look)
     parked = unreadable_facts(look.service, folded.unreadable, look.now)
     if state == (snapshot.state or ServiceState(id=look.service)) and decision is None and not parked:
         return _Committed("nothing to do", state)
     token = ports.store.commit(look.service, token=snapshot.token, state=state, decision=decision, parked=parked, act_slot=slot)
     return _Committed(plan.explanation, state, act, token)
+
+
+def _announced(state: ServiceState, act: Act, look: Look) -> ServiceState:
+    """What the announcement itself says: a change is under way, and the fleet's sum counts it before it is written."""
+    usd = look.plan.state.usd_per_hour_at_max
+    after_max = max(act.after.max_instance_count, act.max_in_force)
+    counted = usd / act.max_in_force * after_max if usd is not None and act.max_in_force else usd
+    stated = conditions(state, denials=look.plan.denials, unreadable=None, generation=look.document.generation, now=look.now)
+    return state.model_copy(update={"usd_per_hour_at_max": counted, "conditions": stated})
 
 
 def _act(look: Look, committed: _Committed, ports: ReconcilePorts) -> str:

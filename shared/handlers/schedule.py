@@ -6,12 +6,11 @@ from datetime import timedelta
 from itertools import chain, islice
 
 from shared.handlers.answer import Handled, ReadBody
-from shared.handlers.intake import take
 from shared.ports import Bus, Clock, IntakeStore
 from shared.records.subject import SWEEP_SLOTS, ServiceId, Wake
 
-MISSED_WITHIN = timedelta(minutes=10)
-"""Facts younger than this are compared with what reconcile has folded; an older one is found by the sweep."""
+MISSED_WITHIN = timedelta(hours=1)
+"""Facts younger than this are compared with what reconcile has folded; an older one is found by the sweep, if its service has a spec."""
 STILL_UNDER_WAY = timedelta(seconds=20)
 """A fact younger than this still has its own wake under way."""
 BATCH = 500
@@ -28,12 +27,13 @@ class SchedulePorts:
 
 
 def handle_tick(headers: Mapping[str, str], read: ReadBody, ports: SchedulePorts) -> Handled:
-    """Wake the services that are due now.
+    """Wake the services that are due now. Any request is a tick, whatever it carries and however it is wrapped.
 
     Raises:
         Retry: the store or the bus could not be reached; delivery repeats, and so does the next tick.
     """
-    return take("schedule", headers, read, lambda _envelope: tick(ports), store=ports.store, clock=ports.clock)
+    del headers, read  # the clock says which minute it is
+    return tick(ports)
 
 
 def tick(ports: SchedulePorts) -> Handled:

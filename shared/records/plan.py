@@ -47,6 +47,8 @@ class DenialCode(StrEnum):
     """The service is in manual scaling mode; min and max have no effect there."""
     NO_FAST_REMEDY = "no-fast-remedy"
     """No change of min or max instances cures this signal."""
+    INCONSISTENT = "inconsistent"
+    """Cloud Run takes no maximum below the minimum, and the other bound may not be moved now."""
     STILL_BUSY = "still-busy"
     """Lowering the bound now would take instances that are in use."""
     UNOBSERVED = "unobserved"

@@ -23,6 +23,8 @@ STATE_TEXT_LIMIT = 512
 StateText = Annotated[str, StringConstraints(max_length=STATE_TEXT_LIMIT)]
 KEPT_INCIDENTS = 100
 """The newest open incidents are kept in full; the others are counted."""
+KEPT_FINGERPRINTS = 8
+"""Enough for a metric that comes and goes, or a write that fails now and then, to be recorded once each."""
 KEPT_TOMBSTONES = 100
 """Closed incidents whose open has not been seen yet (events come in any order)."""
 KEPT_POLICY_NAME_BYTES = 64
@@ -129,6 +131,8 @@ class LastAct(Record):
     act_id: ShortText
     decision_id: ShortText
     outcome: Literal["done", "not-written", "refused", "quota-refused", "overtaken"]
+    times: Annotated[int, Field(ge=1)] = 1
+    """How many changes in a row ended like this."""
     detail: StateText = ""
     at: UtcTime
 
@@ -194,12 +198,14 @@ class ServiceState(Record):
     floor: Floor | None = None
     act: Act | None = None
     last_act: LastAct | None = None
+    unwritten: Act | None = None
+    """The last act that was given up as not written: if its bounds turn up after all, they are ours."""
     quota_ceiling: QuotaCeiling | None = None
     foreign_changes: Annotated[tuple[ForeignChange, ...], Field(max_length=len(OwnedField))] = ()
     conditions: Annotated[tuple[Condition, ...], Field(max_length=8)] = ()
     last_decision_id: ShortText | None = None
-    decision_fingerprint: ShortText | None = None
-    """Of the last recorded decision: the same one is not recorded again."""
+    decision_fingerprints: Annotated[tuple[ShortText, ...], Field(max_length=KEPT_FINGERPRINTS)] = ()
+    """Of the decisions recorded since it was last quiet, the newest last: none of them is recorded again."""
     next_look_at: UtcTime | None = None
     """Due from then on, at every tick; None: settled."""
     usd_per_hour_at_max: float | None = None

@@ -156,7 +156,7 @@ def test_what_may_never_happen(scene: tuple[ServiceDocument, ServiceState, Fleet
         )
         assert change.reason
         assert change.predicted
-    if moved.max_in_force > seen.max_in_force:
+    if moved.max_in_force > seen.max_in_force and seen.max_in_force >= scale.min_instance_count:
         _check_raise_is_within_limits(managed(plan.state, spec, fleet), world, seen, moved)
     if world.fleet_usage is not None:
         assert world.fleet_usage.acts_this_minute < fleet.brakes.acts_per_minute

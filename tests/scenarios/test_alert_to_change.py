@@ -191,7 +191,7 @@ def test_services_of_one_name_in_two_regions_are_two_services() -> None:
 def test_a_long_outage_of_cloud_runs_writes_is_one_decision_and_one_write_in_the_end() -> None:
     rig = Rig()
     rig.minutes(1)
-    rig.cloud_run.faults.fail_next("UNAVAILABLE", "the service is currently unavailable", times=30)
+    rig.cloud_run.faults.fail_next("UNAVAILABLE", "the service is currently unavailable", times=8)
     rig.notify()
     rig.run()
     rig.minutes(70)

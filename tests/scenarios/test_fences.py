@@ -177,3 +177,44 @@ def test_the_brake_on_acts_per_minute_holds_between_services_that_act_at_once() 
     rig.store.put_fleet(Fleet(brakes=Brakes(acts_per_minute=1)))
     rig.clock.advance(60)
     assert look(rig).startswith("written")
+
+
+def test_a_quota_below_what_is_in_force_stops_every_write_for_an_hour_instead_of_looping() -> None:
+    rig = Rig(demand=2)
+    rig.minutes(5)
+    rig.cloud_run.set_gpu_quota(RANKER.project, RANKER.region, 2)
+    rig.notify()
+    rig.run()
+    rig.minutes(50)
+    assert rig.trace.operations["platform.update_scaling"] <= 2
+    assert len(rig.store.decisions(RANKER, limit=200)) < 8
+
+
+def test_the_fleets_dollars_count_a_service_from_its_first_look_and_an_announced_raise_at_once() -> None:
+    rig = Rig()
+    rig.store.put_fleet(Fleet(brakes=Brakes(usd_per_hour=5 * 1.04652)))
+    rig.notify()
+    rig.run()
+    rig.minutes(2)
+    assert rig.bounds()[1] <= 5
+    assert rig.store.usd_per_hour_at_max() <= 5 * 1.04652 + 1e-6
+
+
+def test_a_metric_that_comes_and_goes_is_recorded_a_few_times_not_each_minute() -> None:
+    rig = Rig(demand=10)
+    rig.minutes(1)
+    rig.notify()
+    rig.run()
+    for minute in range(240):
+        rig.load.set_metric_unknown(RANKER, "no series" if minute % 2 else None)
+        rig.minutes(1)
+    assert len(rig.store.decisions(RANKER, limit=500)) < 12
+
+
+def test_an_alert_dated_in_the_future_is_no_new_trouble() -> None:
+    rig = Rig(demand=100)
+    rig.minutes(1)
+    rig.notify(started_at=rig.clock.now().replace(year=2099))
+    rig.run()
+    rig.minutes(60)
+    assert rig.bounds()[1] == 8

@@ -31,7 +31,9 @@ def found(
     seen = seen or observed()
     fleet = Fleet(brakes=Brakes(usd_per_hour=brake))
     usage = FleetUsage(minute="202611300300", acts_this_minute=0, usd_per_hour_at_max=used)
-    return ceilings(managed(state, spec, fleet), seen, observation(seen, quota=quota, fleet_usage=usage), at(seconds))
+    counted = state.usd_per_hour_at_max if state is not None else None
+    world = observation(seen, quota=quota, fleet_usage=usage)
+    return ceilings(managed(state, spec, fleet), seen, world, at(seconds), counted_usd=counted)
 
 
 def allowed(limits: list[Ceiling], code: DenialCode) -> int | None:

@@ -144,7 +144,7 @@ def test_where_cloud_run_cannot_be_read_nothing_is_decided() -> None:
     story.seen = Unknown(reason="503 from the Admin API")  # type: ignore[assignment]
     plan = story.look(5_000, count=known(1))
     assert (plan.changes, codes(plan)) == ((), [DenialCode.UNOBSERVED])
-    assert plan.next_look_at == at(5_060)
+    assert plan.next_look_at == at(5_600)
     seen = {condition.type: condition.status for condition in plan.state.conditions}
     assert (seen["Observed"], seen["Converged"]) == ("Unknown", "Unknown")
 
@@ -157,3 +157,38 @@ def test_a_flapping_alert_is_one_episode() -> None:
         story.hear(alert(f"0.{n}", "closed", started=n * 120))
         story.look(n * 120 + 70, count=known(4))
     assert {bounds.max_instance_count for bounds in story.writes} == {8}
+
+
+def test_a_spec_minimum_above_the_maximum_in_force_raises_both() -> None:
+    story = Story(document(low=6, high=10), observed(low=0, high=4))
+    assert changes(story.look(30)) == {MAX: (4, 6), MIN: (0, 6)}
+
+
+def test_a_service_of_fixed_size_comes_back_to_rest() -> None:
+    story = Story(document(low=4, high=10), observed(low=4, high=4))
+    story.hear(alert())
+    story.look(30, count=known(4))
+    story.hear(alert(state="closed"))
+    story.look(600, count=known(4))
+    walk(story, 660, 9_000, known(4))
+    assert (story.seen.bounds.max_instance_count, story.state.resting_max) == (4, None)
+    assert story.look(9_000, count=known(4)).next_look_at is None
+
+
+def test_a_floor_that_the_spec_has_caught_up_with_is_forgotten() -> None:
+    story = Story()
+    story.hear(alert(signal=Signal.PENDING_LATENCY))
+    story.look(30, count=known(2))
+    story.hear(alert(signal=Signal.PENDING_LATENCY, state="closed"))
+    story.look(600, count=known(2))
+    story.spec = document(low=2)
+    walk(story, 660, 6_000, known(2))
+    assert story.state.floor is None
+    assert story.look(6_000, count=known(2)).next_look_at is None
+
+
+def test_a_resting_place_below_the_minimum_in_force_is_forgotten() -> None:
+    story = raised()
+    story.seen = story.seen.model_copy(update={"revision_min_instance_count": 8})
+    walk(story, 660, 6_000, known(8))
+    assert story.look(6_000, count=known(8)).next_look_at is None

@@ -1,5 +1,7 @@
 """A change under way is settled by what Cloud Run says, whatever happened to the process that announced it."""
 
+from itertools import pairwise
+
 from shared.control.inflight import announce, effects, quota_refused, refused, settle
 from shared.control.timing import ACT_LEASE_SECONDS
 from shared.records.observed import Bounds
@@ -91,11 +93,58 @@ def test_a_quota_refusal_is_believed_and_the_next_decision_stays_below_it() -> N
     assert len(plan.state.attempts) == 0
 
 
-def test_a_refused_write_waits_and_counts_against_the_budget() -> None:
+def test_a_refused_write_waits_and_uses_up_no_attempt() -> None:
     story, act = announced()
     story.state = refused(story.state, act, "permission denied", at(31))
     assert codes(story.look(60, count=known(4))) == [DenialCode.WRITE_FAILED]
+    assert story.state.attempts == ()
+    assert len(changes(story.look(31 + 600, count=known(4)))) == 1
+
+
+def test_writes_that_never_arrive_are_tried_at_growing_distances_of_at_most_five_minutes() -> None:
+    story, act = announced()
+    announcements = []
+    for seconds in range(30 + int(ACT_LEASE_SECONDS), 30 + 3_600, 30):
+        plan = story.look(seconds, count=known(4))
+        if plan.changes:
+            announcements.append(seconds)
+            story.seen = observed()
+            story.state = plan.state.model_copy(update={"act": act.model_copy(update={"lease_expires_at": at(seconds + 60)})})
+    distances = [later - earlier for earlier, later in pairwise(announcements)]
+    assert distances[:3] == [120, 180, 300]
+    assert max(distances) <= 360
+
+
+def test_a_written_change_is_done_only_when_cloud_run_has_brought_it_into_force() -> None:
+    story, _ = announced()
+    story.seen = observed(high=8, generation=8, observed_generation=7, reconciling=True)
+    assert story.look(40, count=known(4)).state.act is not None
     assert len(story.state.attempts[0].at) == 1
+    story.seen = observed(high=8, generation=8)
+    state = story.look(100, count=known(4)).state
+    assert (state.act, state.last_act and state.last_act.outcome, len(state.attempts[0].at)) == (None, "done", 1)
+
+
+def test_a_written_change_that_cloud_run_failed_to_bring_into_force_is_a_refusal_with_its_reason() -> None:
+    story, _ = announced()
+    story.seen = observed(high=8, generation=8, ready="failed", ready_message="GPU capacity not available in zone")
+    plan = story.look(60, count=known(4))
+    assert plan.state.last_act is not None
+    assert plan.state.last_act.outcome == "refused"
+    assert "GPU capacity not available" in plan.state.last_act.detail
+    assert DenialCode.WRITE_FAILED in codes(plan)
+
+
+def test_a_write_that_lands_after_it_was_given_up_is_ours_and_comes_down_again() -> None:
+    story, _ = announced()
+    story.hear(alert(state="closed"))
+    story.look(30 + ACT_LEASE_SECONDS, count=known(2))
+    story.seen = observed(high=8, generation=8, last_modifier="trimtab@acme-ml")
+    plan = story.look(120, count=known(2))
+    assert DenialCode.FOREIGN_CHANGE not in codes(plan)
+    assert (plan.state.resting_max, plan.state.unwritten) == (4, None)
+    assert plan.state.last_act is not None
+    assert plan.state.last_act.outcome == "done"
 
 
 def test_nothing_is_settled_where_nothing_is_under_way() -> None:

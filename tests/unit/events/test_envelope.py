@@ -9,7 +9,6 @@ import pytest
 
 from shared.errors import Park
 from shared.events.envelope import BODY_LIMIT_BYTES, open_envelope
-from shared.events.tick import parse_tick
 
 BINARY = {
     "ce-id": "71",
@@ -207,12 +206,6 @@ def test_the_delivery_attempt_is_a_count_or_none(sent: object, read: int | None)
 def test_the_message_id_of_pubsub_goes_before_the_id_of_the_event() -> None:
     assert open_envelope({**BINARY, "ce-id": "outer"}, push()).message_id == "71"
     assert open_envelope({**BINARY, "ce-id": "outer"}, b'{"message": {}}').message_id == "outer"
-
-
-def test_a_tick_is_a_tick_whatever_it_carries() -> None:
-    tick = parse_tick(open_envelope({}, push(data="no base64")))
-    assert tick.published_at == datetime(2026, 11, 1, 8, tzinfo=UTC)
-    assert tick.message_id == "71"
 
 
 def test_ten_megabytes_of_data_are_read() -> None:

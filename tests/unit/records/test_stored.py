@@ -255,7 +255,7 @@ def full(short: str, long: str, *, incident: Incident, tombstone: Tombstone) -> 
             for kind in ("Observed", "Converged", "Quiet", "Unlimited")
         ),
         last_decision_id=short,
-        decision_fingerprint=short,
+        decision_fingerprints=(short,) * 8,
     )
 
 

@@ -52,6 +52,8 @@ BACKOFF = {"minimum_backoff": timedelta(seconds=1), "maximum_backoff": timedelta
 MAX_DELIVERY_ATTEMPTS = 30
 """Enough for the outages of these tests."""
 START_SECONDS = 30.0
+VERDICTS = {"done", "duplicate", "ignored", "parked"}
+"""The messages of the log lines that say how an event was answered."""
 QUIET_SECONDS = 1.5
 RPC_SECONDS = 10.0
 LOG_TAIL_CHARACTERS = 6_000
@@ -261,7 +263,8 @@ class Deployment:
     def __init__(self, emulators: Emulators, logs: Path, stack: contextlib.ExitStack) -> None:
         self.project = fresh_project()
         self.clock = SystemClock()
-        self.cloud_run = SimulatedCloudRun(now=self.clock.now)
+        # Quick, so that the look right after a write finds it in force and no test waits for a tick only for that.
+        self.cloud_run = SimulatedCloudRun(now=self.clock.now, reconcile_seconds=0.02)
         door = stack.enter_context(CloudRunDoor(self.cloud_run))
         self.client: firestore.Client = stack.enter_context(firestore_client(emulators.firestore, self.project))
         self.store = FirestoreStore(self.client)
@@ -330,7 +333,7 @@ class Deployment:
 
     def answered(self, name: str) -> list[dict[str, Any]]:
         """The events that the function of that name has dealt with, oldest first: verdict (`message`), key and detail."""
-        return [line for line in self.functions[name].log_lines() if line["severity"] == "INFO"]
+        return [line for line in self.functions[name].log_lines() if line["message"] in VERDICTS]
 
     def dead_letters(self, topic: str) -> list[Any]:
         """The messages of the topic that were given up, taken from where they are kept."""

@@ -81,8 +81,8 @@ def quota_refused(state: ServiceState, act: Act, message: str, allowed_instances
 def settle(state: ServiceState, observed: Observed, operation: OperationStatus | None, now: datetime) -> ServiceState:
     """Judge the act under way by what Cloud Run says now; the state without it once it is settled.
 
-    * its bounds are in force at a later generation: done (a lost reply included);
-    * its operation failed: refused;
+    * its bounds were written at a later generation (a lost reply included): done once Cloud Run has brought them into force;
+    * its operation failed, or Cloud Run could not bring it into force: refused;
     * nothing moved and its lease ran out: it was never written, and leaves no trace in cooldowns or attempts;
     * the service moved elsewhere: overtaken by somebody else.
     """

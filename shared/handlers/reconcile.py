@@ -199,8 +199,8 @@ def _commit(look: Look, snapshot: Snapshot, folded: _Folded, ports: ReconcilePor
     again = essence in said
     if essence is not None and (look.acting or not again):
         # The same change once more, because it never reached Cloud Run, is the same decision.
-        unwritten = again and plan.state.last_act is not None and plan.state.last_act.outcome == "not-written"
-        recorded = folded.state.last_decision_id if unwritten else None
+        repeated = again and look.acting and plan.state.last_act is not None and plan.state.last_act.outcome == "not-written"
+        recorded = plan.state.unwritten.decision_id if repeated and plan.state.unwritten is not None else None
         decision_id = recorded or ports.ids.new_id()
         seen, usage = look.observation.cloud_run, look.observation.fleet_usage
         if look.acting and isinstance(seen, Observed) and usage is not None:

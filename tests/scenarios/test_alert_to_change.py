@@ -200,3 +200,6 @@ def test_a_long_outage_of_cloud_runs_writes_is_one_decision_and_one_write_in_the
     assert rig.writes()[0] == ("scaling.max_instance_count",)
     assert [decision.changes[0].after for decision in acted if decision.changes[0].field == "scaling.max_instance_count"] == [8]
     assert len(rig.store.decisions(RANKER, limit=200)) < 12
+    last_act = rig.state().last_act
+    assert last_act is not None
+    assert last_act.decision_id in {decision.decision_id for decision in acted}

@@ -11,7 +11,9 @@ from pydantic import Field, model_validator
 
 from shared.records.base import Record, UtcTime
 from shared.records.facts import LongText, ShortText
+from shared.records.serving import ServingSpec
 from shared.records.subject import ServiceId
+from shared.records.windows import Window
 
 MAX_INSTANCES_LIMIT = 1_000
 """Above what Cloud Run gives any service; a larger bound is a typing mistake."""
@@ -64,9 +66,14 @@ class ScaleBounds(Record):
 
 
 class Objective(Record):
-    """What the owner wants the service to keep: for now its hourly cost when all its instances run."""
+    """What the owner wants the service to keep: its SLO and its budget. None: not said."""
 
+    p99_ms: Annotated[float, Field(gt=0, le=3_600_000, allow_inf_nan=False)] | None = None
+    """The 99th percentile of the latency, in milliseconds."""
+    error_ratio: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] | None = None
+    """The share of requests that may fail."""
     usd_per_hour: Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False)] | None = None
+    """Its hourly cost when all its instances run."""
 
 
 class ServiceSpec(Record):
@@ -75,6 +82,10 @@ class ServiceSpec(Record):
     scale: ScaleBounds
     objective: Objective = Objective()
     autonomy: Autonomy = Autonomy.OBSERVE
+    serving: ServingSpec | None = None
+    """What an instance is to be; None: Trimtab steers the scaling bounds and leaves the template to its owner."""
+    windows: Annotated[tuple[Window, ...], Field(max_length=21)] = ()
+    """When template changes may start, in UTC; none: always."""
 
 
 class ServiceDocument(Record):

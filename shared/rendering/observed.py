@@ -1,41 +1,19 @@
 """Cloud Run's `Service` message, reduced to what Trimtab decides on."""
 
 import math
-import re
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
 from google.cloud import run_v2
 
+from shared.cloudrun.quantities import GIB, quantity
 from shared.records.observed import Bounds, Observed, ReadyState, ScalingMode, Shape
 
 SHORT_LIMIT = 256
 LONG_LIMIT = 1_024
 """The records' limits on texts, in characters; longer ones are cut and the cut is marked."""
 
-_GIB = 2**30
-_SUFFIXES: dict[str, Fraction] = {
-    "n": Fraction(1, 10**9),
-    "u": Fraction(1, 10**6),
-    "m": Fraction(1, 1000),
-    "": Fraction(1),
-    "k": Fraction(10**3),
-    "M": Fraction(10**6),
-    "G": Fraction(10**9),
-    "T": Fraction(10**12),
-    "P": Fraction(10**15),
-    "E": Fraction(10**18),
-    "Ki": Fraction(2**10),
-    "Mi": Fraction(2**20),
-    "Gi": Fraction(2**30),
-    "Ti": Fraction(2**40),
-    "Pi": Fraction(2**50),
-    "Ei": Fraction(2**60),
-}
-_QUANTITY = re.compile(
-    r"(?P<number>[0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})(?:[eE](?P<exponent>[+-]?[0-9]{1,2})|(?P<suffix>[A-Za-z]{0,2}))"
-)
 
 _READY: dict[int, ReadyState] = {
     run_v2.Condition.State.CONDITION_SUCCEEDED: ReadyState.SUCCEEDED,
@@ -43,18 +21,6 @@ _READY: dict[int, ReadyState] = {
     run_v2.Condition.State.CONDITION_PENDING: ReadyState.PENDING,
     run_v2.Condition.State.CONDITION_RECONCILING: ReadyState.RECONCILING,
 }
-
-
-def quantity(text: str) -> Fraction | None:
-    """A Kubernetes quantity (`4`, `4000m`, `16Gi`, `1e3`) as an exact number; None if it is not one."""
-    found = _QUANTITY.fullmatch(text.strip())
-    if found is None:
-        return None
-    number = Fraction(found["number"])
-    if found["exponent"] is not None:
-        return number * Fraction(f"1e{found['exponent']}")
-    scale = _SUFFIXES.get(found["suffix"])
-    return None if scale is None else number * scale
 
 
 def shape_of(template: run_v2.RevisionTemplate) -> Shape:
@@ -71,7 +37,7 @@ def shape_of(template: run_v2.RevisionTemplate) -> Shape:
         accelerator=_cut(template.node_selector.accelerator, SHORT_LIMIT) or None,
         gpu_count=0 if gpus is None else math.ceil(gpus),
         cpu=None if cpu is None else float(cpu),
-        memory_gib=None if memory is None else float(memory / _GIB),
+        memory_gib=None if memory is None else float(memory / GIB),
         gpu_zonal_redundancy=not template.gpu_zonal_redundancy_disabled,
     )
 

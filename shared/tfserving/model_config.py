@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from shared.tfserving.descriptors import new_message
 from shared.tfserving.faults import Fault, Found
-from shared.tfserving.text import ConfigTextError, Int32, Int64, Uint32, Utf8, read_text, write_line, write_text
+from shared.tfserving.fields import Int32, Int64, Uint32, Utf8
+from shared.tfserving.text import ConfigTextError, read_text, write_line, write_text
 
 TENSORFLOW_PLATFORM = "tensorflow"
 """The only platform of the published server; others exist only where --platform_config_file defines them."""

@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict
 
 from shared.tfserving.descriptors import new_message
 from shared.tfserving.faults import Fault, Found
-from shared.tfserving.text import ConfigTextError, Utf8, read_text, write_fields
+from shared.tfserving.fields import Utf8
+from shared.tfserving.text import ConfigTextError, read_text, write_fields
 
 PROMETHEUS_PATH = "/monitoring/prometheus/metrics"
 """Where the page is when the file names no path."""

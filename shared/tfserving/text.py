@@ -10,26 +10,13 @@ from its number.
 import difflib
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, NoReturn
+from typing import Any, NoReturn
 
 from google.protobuf import text_encoding, text_format
-from pydantic import AfterValidator, Field
 
 from shared.errors import TrimtabError
 from shared.tfserving.descriptors import PACKAGE, pool
 from shared.tfserving.faults import shown
-
-
-def _utf8(value: str) -> str:
-    value.encode()
-    return value
-
-
-Utf8 = Annotated[str, AfterValidator(_utf8)]
-"""A text that a message can hold: no half of a surrogate pair (the error of encoding it is a ValueError)."""
-Int32 = Annotated[int, Field(strict=True, ge=-(2**31), le=2**31 - 1)]
-Uint32 = Annotated[int, Field(strict=True, ge=0, le=2**32 - 1)]
-Int64 = Annotated[int, Field(strict=True, ge=-(2**63), le=2**63 - 1)]
 
 MAX_TEXT_CHARACTERS = 262_144
 """Ours, not the server's: a configuration of hundreds of models is far below it."""

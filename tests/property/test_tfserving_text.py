@@ -6,13 +6,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shared.tfserving import batching, flags, model_config, monitoring
+from shared.tfserving.batching_parameters import BatchingParameters
 from shared.tfserving.text import MAX_MEANING, MAX_PARSER_MESSAGE, ConfigTextError
 
 int64s = st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-1, 100))
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
 parameters = st.builds(
-    batching.BatchingParameters,
+    BatchingParameters,
     max_batch_size=st.none() | int64s,
     batch_timeout_micros=st.none() | int64s,
     max_enqueued_batches=st.none() | int64s,
@@ -75,7 +76,7 @@ def bounded_and_printable(refused: ConfigTextError) -> None:
 
 
 @given(parameters)
-def test_batching_comes_back(value: batching.BatchingParameters) -> None:
+def test_batching_comes_back(value: BatchingParameters) -> None:
     text = batching.format_batching(value)
     assert batching.parse_batching(text) == value
     assert text.isascii()

@@ -3,8 +3,9 @@ from fractions import Fraction
 import pytest
 from google.cloud import run_v2
 
+from shared.cloudrun.quantities import quantity
 from shared.records.observed import Bounds, ReadyState, ScalingMode
-from shared.rendering.observed import LONG_LIMIT, SHORT_LIMIT, observed_from_service, quantity, shape_of
+from shared.rendering.observed import LONG_LIMIT, SHORT_LIMIT, observed_from_service, shape_of
 from tests.support.simulated_service import START, gpu_service
 
 State = run_v2.Condition.State

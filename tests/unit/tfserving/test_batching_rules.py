@@ -2,7 +2,8 @@
 
 import pytest
 
-from shared.tfserving.batching import WITHOUT_A_FILE, BatchingParameters, effective, faults
+from shared.tfserving.batching import WITHOUT_A_FILE, effective, faults
+from shared.tfserving.batching_parameters import BatchingParameters
 from shared.tfserving.faults import Fault, Found, missing_file_text, unreadable_file_text
 
 P = BatchingParameters

@@ -2,7 +2,8 @@
 
 import pytest
 
-from shared.tfserving.batching import BatchingParameters, BatchingTextError, format_batching, parse_batching
+from shared.tfserving.batching import BatchingTextError, format_batching, parse_batching
+from shared.tfserving.batching_parameters import BatchingParameters
 from shared.tfserving.text import MAX_DEPTH, MAX_MEANING, MAX_PARSER_MESSAGE, MAX_TEXT_CHARACTERS
 
 GUIDE = """

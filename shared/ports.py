@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from shared.records.facts import Fact, FactPage, StoredFact
     from shared.records.fleet import ActSlot, Fleet
     from shared.records.metric import Metric
-    from shared.records.observed import Bounds, Observed, Shape
+    from shared.records.observed import Bounds, Observed, RevisionReading, ServiceReading, Shape
     from shared.records.parked import Parked
     from shared.records.service import OwnedField, ServiceDocument
+    from shared.records.serving import DesiredServing, TrafficTarget
     from shared.records.snapshot import OperationStatus, Snapshot
     from shared.records.state import ServiceState
     from shared.records.subject import ServiceId, Wake
@@ -127,6 +128,44 @@ class Platform(Protocol):
             Refused: refused for good; the message says why.
             ServiceMissing: there is none of that name.
             ValueError: no field or no etag is given: Cloud Run would take that for "replace everything" or "do not check".
+        """
+
+    def read_service(self, service: ServiceId) -> ServiceReading:
+        """Read the whole service now, the fields that only the REST API names included.
+
+        Raises:
+            ServiceMissing, Refused: as `get_service`.
+        """
+
+    def update_service(
+        self,
+        service: ServiceId,
+        *,
+        etag: str,
+        serving: DesiredServing | None = None,
+        revision: str | None = None,
+        traffic: Sequence[TrafficTarget] | None = None,
+        validate_only: bool = False,
+    ) -> str | None:
+        """Write template and traffic in one request, if the etag still holds: what is desired over what is there, the rest as it is.
+
+        Returns the operation's name; None, and nothing was written, where the service means the same already. `revision` names the
+        new revision where the template changes. With `validate_only` Cloud Run looks at the request and keeps nothing.
+
+        Raises:
+            StaleEtag: the service changed since the etag was read (by whomever).
+            RevisionNameTaken: another template has that revision's name.
+            QuotaRefused: the quota does not allow it.
+            Refused: refused for good; the message says why.
+            ServiceMissing: there is none of that name.
+            ValueError: the template changes and `revision` is None, or the traffic does not add up.
+        """
+
+    def get_revision(self, service: ServiceId, revision: str) -> RevisionReading | None:
+        """A revision of the service by its short name; None if there is none.
+
+        Raises:
+            Refused: Cloud Run does not let us read it.
         """
 
     def get_operation(self, name: str) -> OperationStatus | None:

@@ -1,7 +1,7 @@
 """What Cloud Run said last time, reduced to what Trimtab decides on. Field names are Cloud Run's own (Admin API v2)."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -85,3 +85,23 @@ class Observed(Record):
     def same_as(self, other: "Observed | None") -> bool:
         """Whether both readings say the same; when they were read and the etag, which the platform bumps by itself, do not count."""
         return other is not None and self.model_copy(update={"etag": other.etag, "read_at": other.read_at}) == other
+
+
+class ServiceReading(Record):
+    """One reading of a whole service: what Trimtab decides on, and Cloud Run's own document (Admin API v2, JSON)."""
+
+    observed: Observed
+    document: dict[str, Any]
+
+
+class RevisionReading(Record):
+    """One reading of one revision."""
+
+    name: ShortText
+    """Its short name."""
+    ready: ReadyState
+    reason: ShortText = ""
+    message: LongText = ""
+    created_at: UtcTime | None = None
+    log_uri: Annotated[str, Field(max_length=4_096)] = ""
+    """Where its logs are, for people."""

@@ -1,17 +1,18 @@
 """Cloud Run's `Service` message, reduced to what Trimtab decides on."""
 
 import math
-from datetime import datetime
+from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
 from google.cloud import run_v2
 
 from shared.cloudrun.quantities import GIB, quantity
-from shared.records.observed import Bounds, Observed, ReadyState, ScalingMode, Shape
+from shared.records.observed import Bounds, Observed, ReadyState, RevisionReading, ScalingMode, Shape
 
 SHORT_LIMIT = 256
 LONG_LIMIT = 1_024
+URI_LIMIT = 4_096
 """The records' limits on texts, in characters; longer ones are cut and the cut is marked."""
 
 
@@ -69,6 +70,23 @@ def observed_from_service(service: run_v2.Service, *, read_at: datetime) -> Obse
         latest_ready_revision=_cut(service.latest_ready_revision.rsplit("/", 1)[-1], SHORT_LIMIT),
         last_modifier=_cut(service.last_modifier, SHORT_LIMIT),
         read_at=read_at,
+    )
+
+
+def revision_reading(revision: run_v2.Revision) -> RevisionReading:
+    """One reading of the revision: its `Ready` condition counts.
+
+    A retired revision may say Ready with the reason RETIRED, which does not mean that it ever started; the reason is kept for that.
+    """
+    condition = next((run_v2.Condition.pb(each) for each in revision.conditions if each.type_ == "Ready"), run_v2.Condition.pb()())
+    raw = run_v2.Revision.pb(revision)
+    return RevisionReading(
+        name=_cut(revision.name.rsplit("/", 1)[-1], SHORT_LIMIT),
+        ready=_READY.get(condition.state, ReadyState.UNKNOWN),
+        reason=_cut(_reason_of(condition), SHORT_LIMIT),
+        message=_cut(condition.message, LONG_LIMIT),
+        created_at=raw.create_time.ToDatetime(tzinfo=UTC) if raw.HasField("create_time") else None,
+        log_uri=_cut(revision.log_uri, URI_LIMIT),
     )
 
 

@@ -8,6 +8,7 @@
         ├── StaleEtag          Cloud Run's resource version moved between read and write
         ├── QuotaRefused       Cloud Run refused a write for lack of quota
         ├── Refused            Cloud Run refused a call that will not become right by repeating it
+        │   └── RevisionNameTaken  the new revision's name is that of an older one
         └── ServiceMissing     Cloud Run knows no such service
 
 Anything else that is raised is a bug: logged with the event's key, answered 500, retried by delivery, dead-lettered.
@@ -82,6 +83,18 @@ class Refused(Answer):
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
+
+
+class RevisionNameTaken(Refused):
+    """The template changed while its name is that of an existing revision: nothing was written.
+
+    Whoever numbers revisions takes the next number; the same name never works again. Everybody else treats it as `Refused`.
+    `revision` is the name, None if Cloud Run did not say it.
+    """
+
+    def __init__(self, message: str, *, revision: str | None = None) -> None:
+        super().__init__(message)
+        self.revision = revision
 
 
 class ServiceMissing(Answer):

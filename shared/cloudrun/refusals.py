@@ -1,28 +1,21 @@
 """What a refusal by Cloud Run's Admin API means: gRPC status and text in, one of Trimtab's answers out. Pure.
 
 Cloud Run puts what matters into the text: a GPU quota and a typing mistake are both INVALID_ARGUMENT, and a stale etag shares its
-HTTP status (409) with a revision name that is taken. So the text is read where the status alone does not tell.
+HTTP status (409) with a revision name that is taken. So the text is read first (`texts`), and the status where no text is known.
 """
 
 import re
 
-from shared.errors import Answer, QuotaRefused, Refused, Retry, ServiceMissing, StaleEtag
+from shared.cloudrun.quotas import allowed_instances_in, tightest, violations_in
+from shared.cloudrun.text_meanings import TextAnswer, TextMeaning, Where
+from shared.cloudrun.texts import RATE_RETRY_SECONDS, SCANNED_CHARACTERS, meaning_of_text
+from shared.errors import Answer, QuotaRefused, Refused, Retry, RevisionNameTaken, ServiceMissing, StaleEtag
 
 MESSAGE_LIMIT = 1_000
 """Characters of Cloud Run's text that are kept; the whole message of an answer fits a stored text."""
 
-RATE_RETRY_SECONDS = 60.0
-"""The Admin API's rate limits are per minute."""
-PROVISIONING_RETRY_SECONDS = 300.0
-"""No GPU to be had now: it frees up when other instances end, which takes minutes."""
 UNAVAILABLE_RETRY_SECONDS = 10.0
 
-_VIOLATION = re.compile(
-    r"\b(?P<metric>[A-Za-z][A-Za-z0-9]*Per[A-Za-z0-9]+)\s+requested:\s*(?P<requested>\d+)\s+allowed:\s*(?P<allowed>\d+)"
-)
-_MAX_INSTANCES = re.compile(r"max instances must be set to (\d+) or fewer", re.IGNORECASE)
-_NO_GPU_QUOTA = re.compile(r"you do not have quota for using gpus with(?:out)? zonal redundancy", re.IGNORECASE)
-_PROVISIONING_QUOTA = re.compile(r"quota exceeded for total allowable", re.IGNORECASE)
 _STALE = re.compile(r"was specified but current version is|conflict for resource|\betag\b", re.IGNORECASE)
 
 _PERMANENT = frozenset(
@@ -37,6 +30,10 @@ _PERMANENT = frozenset(
     }
 )
 
+_TRANSPORT = frozenset({"CANCELLED", "DEADLINE_EXCEEDED", "UNAVAILABLE"})
+"""The call itself failed: no words of its text make that permanent."""
+_FOR_GOOD = frozenset({TextAnswer.BUG, TextAnswer.FAILED_REVISION, TextAnswer.PARK})
+
 
 def bounded(text: str, *, limit: int = MESSAGE_LIMIT) -> str:
     """The text on one line, cut to `limit` characters (the cut is marked)."""
@@ -49,11 +46,14 @@ def classify(status: str, message: str) -> Retry | Answer:
 
     `status` is the gRPC status' name (`ABORTED`), `message` Cloud Run's text with its field violations, if it sent any.
 
-    * `StaleEtag`: ABORTED by a version conflict; nothing was written.
+    * `StaleEtag`: a version conflict; nothing was written.
     * `QuotaRefused`: the request asks for more than the quota. The numbers are as Cloud Run wrote them; of several violated
-      quotas the one is named that leaves the smallest part of what was asked for.
+      quotas the one is named that leaves the smallest part of what was asked for. Without any quota of a kind, `allowed_instances`
+      is 0.
     * `ServiceMissing`: NOT_FOUND.
-    * `Refused`: would be refused again; a revision's name that is taken counts here, never as a stale etag.
+    * `RevisionNameTaken`: a `Refused` that another revision name mends.
+    * `Refused`: would be refused again: a value, a permission, an image, a container that does not start, or (said so in its
+      message) a call that Trimtab made wrongly.
     * `Retry`: everything the world may mend, and every status this code does not know. Whether a write was applied is then not
       known, except after RESOURCE_EXHAUSTED, which is refused before it is looked at.
     """
@@ -62,12 +62,31 @@ def classify(status: str, message: str) -> Retry | Answer:
         return ServiceMissing(text)
     if status == "ABORTED" and _STALE.search(message):
         return StaleEtag(text)
-    return _quota_refused(message, text) or _by_status(status, message, text)
+    if _asks_too_much(message):
+        return _quota_refused(message, text)
+    meaning = meaning_of_text(message, where=Where.ADMIN_API)
+    if meaning is None or (status in _TRANSPORT and meaning.answer in _FOR_GOOD):
+        return _by_status(status, text)
+    return _by_meaning(meaning, text)
 
 
-def _by_status(status: str, message: str, text: str) -> Retry | Refused:
-    if _PROVISIONING_QUOTA.search(message):
-        return Retry(text, after_seconds=PROVISIONING_RETRY_SECONDS)
+def _by_meaning(meaning: TextMeaning, text: str) -> Retry | Answer:
+    match meaning.answer:
+        case TextAnswer.REREAD:
+            return StaleEtag(text)
+        case TextAnswer.RENAME_REVISION:
+            return RevisionNameTaken(text, revision=meaning.captured)
+        case TextAnswer.QUOTA:
+            return QuotaRefused(text, allowed_instances=meaning.allowed_instances)
+        case TextAnswer.RETRY | TextAnswer.NO_CAPACITY:
+            return Retry(text, after_seconds=meaning.known.after_seconds or UNAVAILABLE_RETRY_SECONDS)
+        case TextAnswer.BUG:
+            return Refused(bounded(f"{text} [{meaning.explanation} This is a mistake in the call, not in the service.]"))
+        case _:  # a value, a permission, an image, a revision that does not start
+            return Refused(text)
+
+
+def _by_status(status: str, text: str) -> Retry | Refused:
     if status == "RESOURCE_EXHAUSTED":
         return Retry(text, after_seconds=RATE_RETRY_SECONDS)
     if status in _PERMANENT:
@@ -75,14 +94,16 @@ def _by_status(status: str, message: str, text: str) -> Retry | Refused:
     return Retry(bounded(f"{status}: {text}"), after_seconds=UNAVAILABLE_RETRY_SECONDS)
 
 
-def _quota_refused(message: str, text: str) -> QuotaRefused | None:
-    stated_max = _MAX_INSTANCES.search(message)
-    violations = [(found["metric"], int(found["requested"]), int(found["allowed"])) for found in _VIOLATION.finditer(message)]
-    no_gpu_quota = _NO_GPU_QUOTA.search(message)
-    if stated_max is None and not violations and no_gpu_quota is None:
-        return None
-    metric, requested, allowed = min(violations, key=lambda one: one[2] / max(one[1], 1), default=(None, None, None))
-    allowed_instances = int(stated_max.group(1)) if stated_max else None
-    if no_gpu_quota and allowed_instances is None:
-        allowed_instances = 0
-    return QuotaRefused(text, metric=metric, requested=requested, allowed=allowed, allowed_instances=allowed_instances)
+def _asks_too_much(message: str) -> bool:
+    """Whether the text has a quota's numbers in it, whatever else it says."""
+    scanned = message[:SCANNED_CHARACTERS]
+    return bool(violations_in(scanned)) or allowed_instances_in(scanned) is not None
+
+
+def _quota_refused(message: str, text: str) -> QuotaRefused:
+    scanned = message[:SCANNED_CHARACTERS]
+    allowed_instances = allowed_instances_in(scanned)
+    worst = tightest(violations_in(scanned))
+    if worst is None:
+        return QuotaRefused(text, allowed_instances=allowed_instances)
+    return QuotaRefused(text, metric=worst.metric, requested=worst.requested, allowed=worst.allowed, allowed_instances=allowed_instances)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 from google.cloud import run_v2
 
-from shared.errors import Answer, QuotaRefused, Refused, Retry, ServiceMissing, StaleEtag
+from shared.errors import Answer, QuotaRefused, Refused, Retry, RevisionNameTaken, ServiceMissing, StaleEtag
 from shared.gcp.cloud_run import CloudRunPlatform
 from shared.local.cloud_run_door import CloudRunDoor
 from shared.ports import Platform
@@ -206,7 +206,7 @@ def test_a_lost_reply_leaves_the_write_in_place(world: World) -> None:
         ("ABORTED", "concurrent something", Retry),
         ("RESOURCE_EXHAUSTED", "Quota exceeded for quota metric 'Write requests' of service 'run.googleapis.com'", Retry),
         ("PERMISSION_DENIED", "Permission 'run.services.update' denied", Refused),
-        ("ALREADY_EXISTS", "Revision named 'ranker-00022-jot' with different configuration already exists.", Refused),
+        ("ALREADY_EXISTS", "Revision named 'ranker-00022-jot' with different configuration already exists.", RevisionNameTaken),
         ("NOT_FOUND", "Resource 'ranker' does not exist.", ServiceMissing),
     ],
 )

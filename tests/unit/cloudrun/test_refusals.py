@@ -1,7 +1,9 @@
 import pytest
 
-from shared.cloudrun.refusals import MESSAGE_LIMIT, PROVISIONING_RETRY_SECONDS, RATE_RETRY_SECONDS, bounded, classify
-from shared.errors import QuotaRefused, Refused, Retry, ServiceMissing, StaleEtag
+from shared.cloudrun.refusals import MESSAGE_LIMIT, bounded, classify
+from shared.cloudrun.text_meanings import TextAnswer, Where
+from shared.cloudrun.texts import KNOWN, PROVISIONING_RETRY_SECONDS, RATE_RETRY_SECONDS
+from shared.errors import QuotaRefused, Refused, Retry, RevisionNameTaken, ServiceMissing, StaleEtag
 
 STALE = "Conflict for resource 'ranker': version '1786872223639166' was specified but current version is '1786872645876013'."
 L4 = "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion"
@@ -37,10 +39,31 @@ def test_an_abort_without_a_version_conflict_is_tried_again() -> None:
     assert isinstance(classify("ABORTED", "The operation was aborted."), Retry)
 
 
-def test_a_revision_name_that_is_taken_is_refused_for_good() -> None:
-    text = "Revision named 'ranker-00022-jot' with different configuration already exists."
-    assert isinstance(classify("ALREADY_EXISTS", text), Refused)
-    assert isinstance(classify("ALREADY_EXISTS", "Resource 'ranker' already exists"), Refused)
+@pytest.mark.parametrize("status", ["ALREADY_EXISTS", "ABORTED", "UNKNOWN", "FAILED_PRECONDITION"])
+def test_a_revision_name_that_is_taken_is_told_apart_and_named(status: str) -> None:
+    answer = classify(status, "Revision named 'ranker-00022-jot' with different configuration already exists.")
+    assert isinstance(answer, RevisionNameTaken)
+    assert answer.revision == "ranker-00022-jot"
+
+
+def test_whoever_does_not_number_revisions_is_refused_for_good() -> None:
+    assert issubclass(RevisionNameTaken, Refused)
+    assert RevisionNameTaken("taken").revision is None
+
+
+def test_a_service_that_exists_is_refused_and_is_no_revision_name() -> None:
+    answer = classify("ALREADY_EXISTS", "Resource 'ranker' already exists")
+    assert type(answer) is Refused
+
+
+@pytest.mark.parametrize("status", ["ABORTED", "FAILED_PRECONDITION", "UNKNOWN"])
+def test_a_version_conflict_in_cloud_runs_words_is_stale_under_any_status(status: str) -> None:
+    assert isinstance(classify(status, STALE), StaleEtag)
+
+
+def test_an_etag_that_is_only_mentioned_is_stale_under_aborted_alone() -> None:
+    assert isinstance(classify("ABORTED", "the etag does not match"), StaleEtag)
+    assert isinstance(classify("INVALID_ARGUMENT", "etag: malformed"), Refused)
 
 
 def test_gpu_quota_names_the_most_instances_allowed() -> None:
@@ -128,14 +151,75 @@ def test_what_the_world_may_mend_is_tried_again(status: str) -> None:
         ),
         ("INVALID_ARGUMENT", "The feature 'x' is not supported in the declared launch stage on resource ranker."),
         ("FAILED_PRECONDITION", "Service is being deleted."),
-        ("UNIMPLEMENTED", "Operation is not implemented, or supported, or enabled."),
         ("OUT_OF_RANGE", "no"),
+        ("INTERNAL", "Revision 'ranker-00001-x6w' is not ready and cannot serve traffic. Image 'gcr.io/acme/x:v1' not found."),
+        ("INTERNAL", "The user-provided container failed to start and listen on the port defined provided by the PORT=8080"),
+        ("UNKNOWN", "CPU must be at least 4; memory must be at least 16Gi"),
+        ("INVALID_ARGUMENT", "Currently Cloud Run jobs are unable to offer GPU enabled instances with zonal redundancy due to capacity"),
     ],
 )
 def test_what_would_be_refused_again_is_refused(status: str, text: str) -> None:
     answer = classify(status, text)
     assert isinstance(answer, Refused)
     assert answer.message == text
+
+
+@pytest.mark.parametrize("status", ["UNIMPLEMENTED", "UNKNOWN"])
+def test_a_call_without_a_region_is_our_own_mistake_and_says_so(status: str) -> None:
+    answer = classify(status, "Operation is not implemented, or supported, or enabled.")
+    assert isinstance(answer, Refused)
+    assert answer.message.startswith("Operation is not implemented")
+    assert "mistake in the call" in answer.message
+    assert "projects/P/locations/REGION" in answer.message
+
+
+@pytest.mark.parametrize("status", ["UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"])
+def test_no_words_make_a_broken_call_permanent(status: str) -> None:
+    assert isinstance(classify(status, "upstream: Image 'gcr.io/acme/x' not found"), Retry)
+    assert isinstance(classify(status, "the sum should be 100"), Retry)
+
+
+def test_the_platforms_own_deadline_and_an_unspread_permission_are_tried_again_later() -> None:
+    for text in (
+        "Resource readiness deadline exceeded.",
+        "Health check failed for the deployment with the user-provided VPC network. Got permission denied error.",
+    ):
+        answer = classify("FAILED_PRECONDITION", text)
+        assert isinstance(answer, Retry)
+        assert answer.after_seconds == 120
+
+
+def test_the_rate_limit_is_a_rate_limit_under_any_status() -> None:
+    answer = classify("UNKNOWN", RATE)
+    assert isinstance(answer, Retry)
+    assert answer.after_seconds == RATE_RETRY_SECONDS
+
+
+def test_exhaustion_in_unknown_words_waits_for_the_next_minute() -> None:
+    answer = classify("RESOURCE_EXHAUSTED", "slow down")
+    assert isinstance(answer, Retry)
+    assert answer.after_seconds == RATE_RETRY_SECONDS
+
+
+def test_every_text_of_the_admin_api_has_an_answer_that_can_be_raised() -> None:
+    handled = {
+        TextAnswer.REREAD,
+        TextAnswer.RENAME_REVISION,
+        TextAnswer.QUOTA,
+        TextAnswer.RETRY,
+        TextAnswer.NO_CAPACITY,
+        TextAnswer.BUG,
+        TextAnswer.PARK,
+        TextAnswer.FAILED_REVISION,
+    }
+    assert {known.answer for known in KNOWN if Where.ADMIN_API in known.where} == handled
+
+
+def test_the_three_failures_of_a_gpu_service_are_told_apart() -> None:
+    at_the_call = classify("INVALID_ARGUMENT", GPU_QUOTA)
+    at_provisioning = classify("INVALID_ARGUMENT", "Quota exceeded for total allowable count of GPUs per project per region.")
+    image = classify("INVALID_ARGUMENT", "Image 'gcr.io/acme/x' not found.")
+    assert [type(each) for each in (at_the_call, at_provisioning, image)] == [QuotaRefused, Retry, Refused]
 
 
 def test_a_missing_service_is_missing() -> None:

@@ -4,7 +4,6 @@ import grpc
 import pytest
 from google.api_core import exceptions as typed_core
 from google.auth import exceptions as typed_auth
-from google.cloud import run_v2
 from google.rpc import error_details_pb2
 
 from shared.errors import Answer, QuotaRefused, Refused, Retry
@@ -70,10 +69,10 @@ def test_each_exception_of_the_client_by_its_own_status() -> None:
 
 @pytest.mark.parametrize("error", [auth.TransportError("no metadata server"), auth.RefreshError("expired")])
 def test_credentials_that_cannot_be_had_now_are_tried_again(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    def fail(endpoint: str | None) -> run_v2.ServicesClient:
+    def fail(endpoint: str | None) -> grpc.Channel:
         raise error
 
-    monkeypatch.setattr(adapter, "_new_client", fail)
+    monkeypatch.setattr(adapter, "_channel", fail)
     with pytest.raises(Retry, match="credentials"):
         CloudRunPlatform(StandingClock()).get_service(RANKER)
 

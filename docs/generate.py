@@ -1,23 +1,23 @@
 """Writes docs/reference from the code, and the blocks of README.md that show what commands print; `--check` only compares.
 
-Every table of settings, denials, conditions, signals, park codes, timings and stored documents comes from here, so it cannot say
-anything but what the code does.
+Every table of settings, spec fields, denials, conditions, signals, park codes, timings and stored documents comes from here, so it
+cannot say anything but what the code does.
 """
 
-import ast
 import inspect
+import json
 import re
 import subprocess
 import sys
 from collections.abc import Iterable
 from enum import EnumType
-from itertools import pairwise
 from pathlib import Path
-from types import ModuleType
 
 from shared.control import conditions, remedies, timing
-from shared.records import decision, facts, fleet, parked, plan, service, signals, state
+from shared.records import decision, facts, fleet, parked, plan, server_flags, service, signals, state
+from shared.records.spec_schema import documented, field_rows, json_schema
 from shared.settings import PREFIX, Settings
+from shared.tfserving.flags import BY_NAME
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -33,25 +33,6 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", r"\|").replace("\n", " ")
-
-
-def documented(owner: type | ModuleType) -> dict[str, str]:
-    """Name to docstring of what is assigned in a class or a module and followed by a string."""
-    body = ast.parse(inspect.getsource(owner)).body
-    if isinstance(owner, type):
-        first = body[0]
-        body = first.body if isinstance(first, ast.ClassDef) else []
-    found = {}
-    for statement, following in pairwise(body):
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            name = statement.targets[0].id
-        elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            name = statement.target.id
-        else:
-            continue
-        if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant) and isinstance(following.value.value, str):
-            found[name] = " ".join(following.value.value.split())
-    return found
 
 
 def enumeration(title: str, intro: str, kind: EnumType) -> str:
@@ -73,6 +54,36 @@ def settings_page() -> str:
         rows.append((f"`{PREFIX}{name.upper()}`", default, field.description or ""))
     intro = "Environment variables of the functions, read at the first request. An unknown variable with the prefix is refused."
     return f"# Settings\n\n{NOTE}{intro}\n\n" + table(("variable", "default", "meaning"), rows)
+
+
+SPEC_INTRO = """The file that says what a service is to be. `docs/examples/ranker.yaml` is one; `spec.schema.json` beside this page is its
+JSON Schema (draft 2020-12) for editors. Whatever is not written has its default. A field without a default that is left out leaves
+Cloud Run's value as it is. What Cloud Run or TF Serving would refuse of a spec is said when it is applied, before anything is written.
+"""
+FLAGS_INTRO = """`spec.serving.extra_flags` takes these flags of tensorflow_model_server, by name without dashes. Those that Trimtab writes
+itself have a field; all others are refused with the reason.
+"""
+
+
+def spec_page() -> str:
+    """docs/reference/spec.md."""
+    fields = ((f"`{row.path}`", row.type, _shown_default(row.default), row.meaning) for row in field_rows())
+    flags = ((f"`{name}`", str(BY_NAME[name].kind), _default_of(name), BY_NAME[name].note) for name in server_flags.FREE)
+    return (
+        f"# Spec\n\n{NOTE}{SPEC_INTRO}\n"
+        + table(("field", "type", "default", "meaning"), fields)
+        + f"\n## Flags\n\n{FLAGS_INTRO}\n"
+        + table(("flag", "kind", "TF Serving's default", "note"), flags)
+    )
+
+
+def _shown_default(default: str) -> str:
+    return default if default in {"", "required"} else f"`{default}`"
+
+
+def _default_of(flag: str) -> str:
+    default = BY_NAME[flag].default
+    return "depends on the CPUs" if default is None else f"`{str(default).lower()}`" if default != "" else ""
 
 
 def timing_page() -> str:
@@ -146,6 +157,8 @@ def pages() -> dict[Path, str]:
     readme_path = ROOT / "README.md"
     return {
         REFERENCE / "settings.md": settings_page(),
+        REFERENCE / "spec.md": spec_page(),
+        REFERENCE / "spec.schema.json": json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n",
         REFERENCE / "timing.md": timing_page(),
         REFERENCE / "conditions.md": conditions_page(),
         REFERENCE / "signals.md": signals_page(),

@@ -4,10 +4,20 @@ import os
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic_core import ErrorDetails
 
 PREFIX = "TRIMTAB_"
+
+
+def _listed(value: object) -> object:
+    """A comma-separated list as its parts; spaces around them do not count."""
+    return tuple(part for part in (piece.strip() for piece in value.split(",")) if part) if isinstance(value, str) else value
+
+
+Pattern = Annotated[str, StringConstraints(min_length=1, max_length=512, pattern=r"^[^*\s]*\*?$")]
+Patterns = Annotated[tuple[Pattern, ...] | None, BeforeValidator(_listed), Field(min_length=1)]
+"""A comma-separated list of names. A `*` at the end of one stands for anything behind it."""
 
 
 class Settings(BaseModel):
@@ -36,6 +46,19 @@ class Settings(BaseModel):
             pattern=r"^(127\.0\.0\.1|localhost|\[::1\]):[0-9]{1,5}$",
         ),
     ] = None
+    allowed_images: Annotated[
+        Patterns,
+        Field(
+            description="Container images that specs may name, by reference, comma-separated; a `*` at the end stands for anything "
+            "(`europe-docker.pkg.dev/acme-ml/serving/*`). Unset: any."
+        ),
+    ] = None
+    allowed_service_accounts: Annotated[
+        Patterns,
+        Field(description="Service accounts that specs may name, likewise. Unset: those of the service's own project."),
+    ] = None
+    allowed_buckets: Annotated[Patterns, Field(description="Buckets that models may come from, likewise. Unset: any.")] = None
+    allowed_projects: Annotated[Patterns, Field(description="Projects whose services specs may name, likewise. Unset: any.")] = None
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:

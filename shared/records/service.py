@@ -52,7 +52,9 @@ class ScaleBounds(Record):
     """The owner's bounds: Trimtab never sets fewer min instances than the first, nor more max instances than the second."""
 
     min_instance_count: Annotated[int, Field(ge=0, le=MAX_INSTANCES_LIMIT)] = 0
+    """Never fewer instances kept ready than these."""
     max_instance_count: Annotated[int, Field(ge=1, le=MAX_INSTANCES_LIMIT)]
+    """Never more instances than these."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -80,8 +82,11 @@ class ServiceSpec(Record):
     """The owner's wish."""
 
     scale: ScaleBounds
+    """The bounds of the number of instances."""
     objective: Objective = Objective()
+    """What the service is to keep."""
     autonomy: Autonomy = Autonomy.OBSERVE
+    """How far Trimtab may go with the service."""
     serving: ServingSpec | None = None
     """What an instance is to be; None: Trimtab steers the scaling bounds and leaves the template to its owner."""
     windows: Annotated[tuple[Window, ...], Field(max_length=21)] = ()

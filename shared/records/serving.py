@@ -32,9 +32,9 @@ def _without_expansion(value: str) -> str:
 
 
 Plain = Annotated[str, AfterValidator(_without_expansion)]
-Cpu = Annotated[str, BeforeValidator(_as_text), AfterValidator(canonical_cpu)]
+Cpu = Annotated[str, BeforeValidator(_as_text, json_schema_input_type=str | int | float), AfterValidator(canonical_cpu)]
 """CPUs of the serving container, as Cloud Run writes them: `4`, `500m`."""
-Memory = Annotated[str, BeforeValidator(_as_text), AfterValidator(canonical_memory)]
+Memory = Annotated[str, BeforeValidator(_as_text, json_schema_input_type=str | int | float), AfterValidator(canonical_memory)]
 """Memory of the serving container, as Cloud Run writes it: `16Gi`."""
 ModelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$", max_length=63)]
 """What clients call the model. TF Serving takes more; these characters need no escape in a URL."""
@@ -92,16 +92,22 @@ class NetworkInterface(Record):
     """Direct VPC egress: a network, a subnetwork, or both."""
 
     network: Annotated[str, StringConstraints(max_length=512)] = ""
+    """The VPC network."""
     subnetwork: Annotated[str, StringConstraints(max_length=512)] = ""
+    """Its subnetwork in the service's region."""
     tags: tuple[Annotated[str, StringConstraints(pattern=r"^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$")], ...] = ()
+    """Network tags, for firewall rules."""
 
 
 class VpcAccess(Record):
     """How the service reaches a VPC: a connector, or network interfaces of its own."""
 
     connector: Annotated[str, StringConstraints(max_length=512)] = ""
+    """A Serverless VPC Access connector: `projects/P/locations/R/connectors/C`."""
     egress: VpcEgress | None = None
+    """Which traffic goes that way; unset: Cloud Run's `private-ranges-only`."""
     network_interfaces: Annotated[tuple[NetworkInterface, ...], Field(max_length=8)] = ()
+    """Direct VPC egress. Cloud Run supports one."""
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -114,11 +120,13 @@ class ModelSpec(Record):
     """The one model of the service."""
 
     name: ModelName
+    """What clients call the model."""
     uri: str
     """The folder that holds the version folders: `gs://bucket/path`, or with source `image` an absolute path in the image."""
     version: Literal["latest"] | Annotated[int, Field(strict=True, ge=0, le=2**63 - 1)] = "latest"
     """A version's number, or `latest`: the newest complete one."""
     source: ModelSource = ModelSource.GCS
+    """How the model's files reach the server."""
 
     @model_validator(mode="after")
     def _uri_fits_source(self) -> Self:
@@ -166,7 +174,9 @@ class OwnEntry(Record):
     """
 
     command: tuple[Argument, ...] = ()
+    """The container's entry point; empty: the image's own."""
     args: tuple[Argument, ...] = ()
+    """Its arguments."""
     port: Annotated[int, Field(ge=1, le=65_535)] | None = None
     """The container's port; None: not stated, Cloud Run takes 8080."""
 
@@ -178,7 +188,9 @@ class SetPoints(Record):
     """
 
     cpu_utilization: Literal["disabled"] | Annotated[float, Field(ge=0.1, le=0.9)] | None = None
+    """The share of the CPUs that are busy."""
     concurrency_utilization: Literal["disabled"] | Annotated[float, Field(ge=0.1, le=0.95)] | None = None
+    """The share of `max_instance_request_concurrency` that is taken."""
 
     @model_validator(mode="after")
     def _one_driver_left(self) -> Self:
@@ -200,19 +212,27 @@ class ServingSpec(Record):
     """What the owner wants an instance to be. None leaves Cloud Run's value as it is, where a field allows it."""
 
     image: ImageReference
+    """The container's image: `tensorflow/serving:X.Y.Z-gpu`, or one of your own, best by its digest."""
     model: ModelSpec | None = None
     """Needed unless `own_entry` is given."""
     protocol: Protocol = Protocol.GRPC
+    """What clients speak; Cloud Run exposes one of the two ports."""
     accelerator: Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{1,63}$")] | None = None
     """`nvidia-l4` or `nvidia-rtx-pro-6000`, one for each instance; None: no GPU."""
     gpu_zonal_redundancy: bool | None = None
     """With a GPU: whether capacity is kept in a second zone. It costs half as much again and is a quota of its own; say it either way."""
     cpu: Cpu | None = None
+    """CPUs of the serving container: `4`, `8`."""
     memory: Memory | None = None
+    """Memory of the serving container: `16Gi`."""
     service_account: ServiceAccount | None = None
+    """Whose rights the instances have."""
     ingress: Ingress | None = None
+    """From where the service can be reached."""
     vpc_access: VpcAccess | None = None
+    """How the service reaches a VPC."""
     max_instance_request_concurrency: Literal["auto"] | Concurrency | None = "auto"
+    """Requests in one instance at once; `auto`: what fills the batches, and one batch more."""
     batching: Literal["auto", "off"] | BatchingParameters | None = "auto"
     """TF Serving's batching parameters; `off` serves each request by itself; None only with `own_entry`."""
     timeout_seconds: TimeoutSeconds | None = 300
@@ -220,6 +240,7 @@ class ServingSpec(Record):
     start_up_seconds: Literal["auto"] | StartUpSeconds | None = "auto"
     """How long an instance may take until its port is open; `auto`: three times the longest start measured, else the most there is."""
     set_points: SetPoints | None = None
+    """At which load Cloud Run starts another instance."""
     rows_per_request: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] | None = None
     """The rows (examples) of a typical request, where known."""
     client_deadline_ms: Annotated[int, Field(strict=True, ge=1, le=3_600_000)] | None = None
@@ -233,6 +254,7 @@ class ServingSpec(Record):
     golden_request: Annotated[dict[str, Any], Field(max_length=16)] | None = None
     """The body of a predict call that must be answered before a new revision gets traffic; None: that it is ready decides."""
     own_entry: OwnEntry | None = None
+    """Keeps the command of a service that was there before, as it is."""
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

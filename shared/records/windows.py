@@ -29,6 +29,7 @@ class Window(Record):
     """A time of the week. With an end that is not after its start it ends on the following day."""
 
     days: Annotated[tuple[Weekday, ...], Field(min_length=1, max_length=7)]
+    """On which days it begins."""
     start: Annotated[str, StringConstraints(pattern=_TIME)]
     """`HH:MM`, UTC."""
     end: Annotated[str, StringConstraints(pattern=_TIME)]

@@ -21,6 +21,10 @@ def test_the_project_is_all_that_must_be_set() -> None:
         "firestore_database": "(default)",
         "wakes_topic": "wakes",
         "cloud_run_endpoint": None,
+        "allowed_images": None,
+        "allowed_service_accounts": None,
+        "allowed_buckets": None,
+        "allowed_projects": None,
     }
 
 
@@ -81,6 +85,22 @@ def test_a_simulated_cloud_run_may_stand_on_this_machine(endpoint: str) -> None:
 )
 def test_an_unencrypted_endpoint_anywhere_else_is_refused(endpoint: str) -> None:
     assert "TRIMTAB_CLOUD_RUN_ENDPOINT" in refused({**PROJECT, "TRIMTAB_CLOUD_RUN_ENDPOINT": endpoint})
+
+
+def test_an_allow_list_is_a_comma_separated_list_of_names_and_prefixes() -> None:
+    settings = Settings.from_environment(
+        {**PROJECT, "TRIMTAB_ALLOWED_IMAGES": "tensorflow/serving:2.20.0-gpu, europe-docker.pkg.dev/acme-ml/*,"}
+    )
+    assert settings.allowed_images == ("tensorflow/serving:2.20.0-gpu", "europe-docker.pkg.dev/acme-ml/*")
+
+
+@pytest.mark.parametrize("pattern", ["*.example.com", "a*b", "a**", "two words"])
+def test_a_pattern_that_would_match_something_else_than_it_looks_like_is_refused(pattern: str) -> None:
+    assert "TRIMTAB_ALLOWED_BUCKETS" in refused({**PROJECT, "TRIMTAB_ALLOWED_BUCKETS": f"acme-models,{pattern}"})
+
+
+def test_a_list_of_nothing_but_commas_is_refused() -> None:
+    assert "TRIMTAB_ALLOWED_PROJECTS" in refused({**PROJECT, "TRIMTAB_ALLOWED_PROJECTS": " , "})
 
 
 def test_without_an_argument_the_process_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,9 @@
 """The Admin API of the simulated Cloud Run over gRPC, on loopback: what the real Google client talks to without Google.
 
-It speaks the parts of `google.cloud.run.v2.Services` and `google.longrunning.Operations` that Trimtab uses; every other method
-answers UNIMPLEMENTED, as gRPC does by itself. Like Cloud Run it takes a service's location from the routing header and refuses a
-request without one. Plain text, no credentials: it binds to 127.0.0.1 and nothing else.
+It speaks the parts of `google.cloud.run.v2.Services`, `google.cloud.run.v2.Revisions` and `google.longrunning.Operations` that
+Trimtab uses; every other method answers UNIMPLEMENTED, as gRPC does by itself. Like Cloud Run it takes a service's location from
+the routing header and refuses a request without one, or with `-` (all locations). Plain text, no credentials: it binds to
+127.0.0.1 and nothing else.
 """
 
 from collections.abc import Callable
@@ -14,11 +15,11 @@ from urllib.parse import parse_qs
 import grpc
 from google.cloud import run_v2
 from google.longrunning import operations_pb2
-from google.rpc import error_details_pb2, status_pb2
 
+from shared.local.cloud_run_operations import operation_message, status_message
 from shared.simulation.cloud_run import SimulatedCloudRun
 from shared.simulation.cloud_run_errors import SimulatedError
-from shared.simulation.cloud_run_records import Operation
+from shared.simulation.cloud_run_records import page_of
 from shared.simulation.platform import TRIMTAB
 
 HOST = "127.0.0.1"
@@ -26,6 +27,8 @@ ROUTING_HEADER = "x-goog-request-params"
 DETAILS_HEADER = "grpc-status-details-bin"
 STOP_GRACE_SECONDS = 1.0
 _WORKERS = 16
+ALL_LOCATIONS = "-"
+"""Many of Google's APIs take it for every location; Cloud Run's does not."""
 _NOT_ROUTED = "Operation is not implemented, or supported, or enabled."
 
 
@@ -84,7 +87,7 @@ class CloudRunDoor:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
 
-    def _handlers(self) -> tuple[Any, Any]:
+    def _handlers(self) -> tuple[Any, ...]:
         def handler(work: Callable[[Any], Any], request: type[Any], *, routed: bool = True) -> Any:
             def answer(message: Any, context: Any) -> Any:
                 try:
@@ -92,7 +95,7 @@ class CloudRunDoor:
                         _require_location(context.invocation_metadata())
                     return work(message)
                 except SimulatedError as error:
-                    context.set_trailing_metadata(((DETAILS_HEADER, _status_of(error).SerializeToString()),))
+                    context.set_trailing_metadata(((DETAILS_HEADER, status_message(error).SerializeToString()),))
                     context.abort(grpc.StatusCode[error.status], error.text)
 
             return grpc.unary_unary_rpc_method_handler(
@@ -106,28 +109,56 @@ class CloudRunDoor:
                 "ListServices": handler(self._list, run_v2.ListServicesRequest.pb()),
                 "CreateService": handler(self._create, run_v2.CreateServiceRequest.pb()),
                 "UpdateService": handler(self._update, run_v2.UpdateServiceRequest.pb()),
+                "DeleteService": handler(self._delete, run_v2.DeleteServiceRequest.pb()),
+            },
+        )
+        revisions = grpc.method_handlers_generic_handler(
+            "google.cloud.run.v2.Revisions",
+            {
+                "GetRevision": handler(self._get_revision, run_v2.GetRevisionRequest.pb()),
+                "ListRevisions": handler(self._list_revisions, run_v2.ListRevisionsRequest.pb()),
+                "DeleteRevision": handler(self._delete_revision, run_v2.DeleteRevisionRequest.pb()),
             },
         )
         operations = grpc.method_handlers_generic_handler(
             "google.longrunning.Operations",
             {"GetOperation": handler(self._operation, operations_pb2.GetOperationRequest, routed=False)},
         )
-        return services, operations
+        return services, revisions, operations
 
     def _get(self, request: Any) -> Any:
         return run_v2.Service.pb(self._cloud_run.get_service(request.name))
 
     def _list(self, request: Any) -> Any:
-        return run_v2.ListServicesResponse.pb()(
-            services=[run_v2.Service.pb(service) for service in self._cloud_run.list_services(request.parent)]
-        )
+        found, following = page_of(self._cloud_run.list_services(request.parent), size=request.page_size, token=request.page_token)
+        return run_v2.ListServicesResponse.pb()(services=[run_v2.Service.pb(each) for each in found], next_page_token=following)
 
     def _create(self, request: Any) -> Any:
-        service = run_v2.Service.wrap(request.service)
-        return _operation_message(self._cloud_run.create_service(request.parent, request.service_id, service, principal=self._principal))
+        return operation_message(
+            self._cloud_run.create_service(
+                request.parent,
+                request.service_id,
+                run_v2.Service.wrap(request.service),
+                principal=self._principal,
+                validate_only=request.validate_only,
+            )
+        )
+
+    def _delete(self, request: Any) -> Any:
+        return operation_message(self._cloud_run.delete_service(request.name, etag=request.etag, validate_only=request.validate_only))
+
+    def _get_revision(self, request: Any) -> Any:
+        return run_v2.Revision.pb(self._cloud_run.get_revision(request.name))
+
+    def _list_revisions(self, request: Any) -> Any:
+        found, following = page_of(self._cloud_run.list_revisions(request.parent), size=request.page_size, token=request.page_token)
+        return run_v2.ListRevisionsResponse.pb()(revisions=[run_v2.Revision.pb(each) for each in found], next_page_token=following)
+
+    def _delete_revision(self, request: Any) -> Any:
+        return operation_message(self._cloud_run.delete_revision(request.name, etag=request.etag, validate_only=request.validate_only))
 
     def _update(self, request: Any) -> Any:
-        return _operation_message(
+        return operation_message(
             self._cloud_run.update_service(
                 run_v2.Service.wrap(request.service),
                 update_mask=request.update_mask if request.HasField("update_mask") else None,
@@ -138,34 +169,10 @@ class CloudRunDoor:
         )
 
     def _operation(self, request: Any) -> Any:
-        return _operation_message(self._cloud_run.get_operation(request.name))
+        return operation_message(self._cloud_run.get_operation(request.name))
 
 
 def _require_location(metadata: Any) -> None:
     params = parse_qs(str(dict(metadata).get(ROUTING_HEADER, "")))
-    if not params.get("location", [""])[0]:
+    if params.get("location", [""])[0] in ("", ALL_LOCATIONS):
         raise SimulatedError("UNIMPLEMENTED", _NOT_ROUTED)
-
-
-def _operation_message(operation: Operation) -> Any:
-    message = operations_pb2.Operation(name=operation.name, done=operation.done)
-    message.metadata.Pack(run_v2.Service.pb(operation.service))
-    if operation.error is not None:
-        message.error.CopyFrom(status_pb2.Status(code=_code_of(operation.error.status), message=operation.error.text))
-    elif operation.done:
-        message.response.Pack(run_v2.Service.pb(operation.service))
-    return message
-
-
-def _status_of(error: SimulatedError) -> Any:
-    """The error with its field violation as details, the way Google's APIs send one."""
-    status = status_pb2.Status(code=_code_of(error.status), message=error.text)
-    if error.field is not None:
-        violation = error_details_pb2.BadRequest.FieldViolation(field=error.field, description=error.text)
-        status.details.add().Pack(error_details_pb2.BadRequest(field_violations=[violation]))
-    return status
-
-
-def _code_of(status: str) -> int:
-    code: int = grpc.StatusCode[status].value[0]
-    return code

@@ -1,88 +1,79 @@
 """The simulated Cloud Run: its control plane for services, in one process and in injected time.
 
-It holds real `Service` messages of the Admin API v2, so that a field this code has never heard of survives like any other. It
-keeps Cloud Run's rules as far as scaling needs them: generation, etag and reconciliation, update masks, revisions, GPU quota at
-request time, and Google's texts where it refuses. Instances, requests and money are not its business.
+It holds real messages of the Admin API v2, so that a field this code has never heard of survives like any other. It keeps Cloud
+Run's rules: generation, etag and reconciliation, update masks, revisions and their start, traffic, quota at request time and at
+provisioning, validation, and Google's texts where it refuses. Instances, load and money are not its business.
 
 Choices where Cloud Run's documentation is silent:
 
 * A write that changes nothing is accepted: it moves the etag and the last modifier, not the generation.
-* An operation overtaken by a newer write ends as done when its own time has come.
+* An operation overtaken by a newer write ends when its own time has come: well, unless its own revision failed.
 * An etag is a number in text (microseconds, always growing), as in the text of a conflict. Callers must take it as opaque.
+* A deleted service or revision is gone at once.
 """
 
 import threading
-import uuid
-from collections import OrderedDict
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TypeVar
 
 from google.cloud import run_v2
 from google.protobuf import field_mask_pb2
 
-from shared.records.observed import ScalingMode
-from shared.rendering.observed import observed_from_service
-from shared.simulation.cloud_run_errors import (
-    ServiceName,
-    SimulatedError,
-    parse_service_name,
-    revision_exists,
-    service_exists,
-    service_not_found,
-    stale_etag,
-)
+from shared.simulation.cloud_run_behaviour import Behaves, Behaviour, Outcome, behaves_well
+from shared.simulation.cloud_run_errors import SimulatedError, parse_revision_name, parse_service_name, revision_in_use, stale_etag
 from shared.simulation.cloud_run_faults import Faults, Method
-from shared.simulation.cloud_run_records import (
-    InForce,
-    Operation,
-    OperationRecord,
-    Reconciliation,
-    Record,
-    Write,
-    bytes_of,
-    copy_of,
-    ready,
-    stamp,
-    three_letters,
-)
-from shared.simulation.cloud_run_rules import QuotaKey, check, merged
+from shared.simulation.cloud_run_messages import copy_of, stamp
+from shared.simulation.cloud_run_quota import QuotaKey
+from shared.simulation.cloud_run_records import InForce, Operation, OperationRecord, Record, Write
+from shared.simulation.cloud_run_revisions import RevisionRecord, RevisionState
+from shared.simulation.cloud_run_serving import Reply, answer, no_such_tag, not_ready
+from shared.simulation.cloud_run_state import State
+from shared.simulation.cloud_run_traffic import revision_for
+from shared.simulation.cloud_run_writes import Writer, unpersisted
 
 OWNER = "owner@example.com"
 """The principal of whoever sets the simulation up."""
-KEPT_OPERATIONS = 1_000
-"""Older operations are forgotten: Cloud Run does not keep them for ever either."""
 
 _T = TypeVar("_T")
-_CREATE = "CreateServiceRequest"
-_UPDATE = "UpdateServiceRequest"
 
 
 class SimulatedCloudRun:
     """The services of all projects and regions. Thread-safe; every answer is a copy.
 
-    `now` gives the time (aware); nothing here sleeps or runs by itself: what is due is settled when somebody looks. A scaling
-    change takes `reconcile_seconds` to come into force, a new revision `rollout_seconds`.
+    `now` gives the time (aware); nothing here sleeps or runs by itself: what is due is settled when somebody looks. A scaling or
+    traffic change takes `reconcile_seconds` to come into force, a new revision `rollout_seconds` unless its behaviour says
+    otherwise. `behaviour` says how the revision of a template starts and serves; by default every one does well.
+
+    `base_url` (`http://127.0.0.1:8086`), once set, is where the simulation answers requests to services and tags itself: the
+    addresses it shows point there.
     """
 
-    def __init__(self, *, now: Callable[[], datetime], reconcile_seconds: float = 5.0, rollout_seconds: float = 60.0) -> None:
+    def __init__(
+        self,
+        *,
+        now: Callable[[], datetime],
+        reconcile_seconds: float = 5.0,
+        rollout_seconds: float = 60.0,
+        behaviour: Behaves = behaves_well,
+        base_url: str | None = None,
+    ) -> None:
         self.faults = Faults()
-        self._now = now
-        self._reconcile = timedelta(seconds=reconcile_seconds)
-        self._rollout = timedelta(seconds=rollout_seconds)
         self._lock = threading.RLock()
-        self._records: dict[str, Record] = {}
-        self._operations: OrderedDict[str, OperationRecord] = OrderedDict()
-        self._quota: dict[QuotaKey, int] = {}
-        self._failures: list[SimulatedError] = []
-        self._log: list[Write] = []
-        self._count = 0
-        self._version = 0
+        self._state = State(now=now, behaviour=behaviour, base_url=base_url)
+        self._writer = Writer(self._state, reconcile_seconds=reconcile_seconds, rollout_seconds=rollout_seconds)
 
-    # -- the API -----------------------------------------------------------------------------------------------------------
+    # -- the API: services -------------------------------------------------------------------------------------------------
 
     def create_service(
-        self, parent: str, service_id: str, service: run_v2.Service, *, principal: str = OWNER, settled: bool = False
+        self,
+        parent: str,
+        service_id: str,
+        service: run_v2.Service,
+        *,
+        principal: str = OWNER,
+        validate_only: bool = False,
+        settled: bool = False,
     ) -> Operation:
         """Create a service; with `settled` it is in force at once, which sets a scene without waiting for its rollout.
 
@@ -90,7 +81,7 @@ class SimulatedCloudRun:
             SimulatedError: ALREADY_EXISTS, INVALID_ARGUMENT, or a fault on order.
         """
         name = parse_service_name(f"{parent}/services/{service_id}")
-        return self._call("create", lambda: self._create(name, service, principal, settled=settled))
+        return self._call("create", lambda: self._writer.create(name, service, principal, validate_only=validate_only, settled=settled))
 
     def get_service(self, name: str) -> run_v2.Service:
         """The service as it stands.
@@ -98,14 +89,14 @@ class SimulatedCloudRun:
         Raises:
             SimulatedError: NOT_FOUND, INVALID_ARGUMENT, or a fault on order.
         """
-        return self._call("get", lambda: copy_of(self._record(parse_service_name(name)).service))
+        return self._call("get", lambda: self._state.shown(self._state.record(parse_service_name(name))))
 
     def list_services(self, parent: str) -> list[run_v2.Service]:
         """The services of a project and region (`projects/P/locations/R`), by name."""
 
         def listed() -> list[run_v2.Service]:
-            names = sorted(name for name in self._records if name.startswith(f"{parent}/services/"))
-            return [copy_of(self._record(parse_service_name(name)).service) for name in names]
+            names = sorted(name for name in self._state.records if name.startswith(f"{parent}/services/"))
+            return [self._state.shown(self._state.record(parse_service_name(name))) for name in names]
 
         return self._call("list", listed)
 
@@ -121,17 +112,39 @@ class SimulatedCloudRun:
         """Write the masked fields, or all writable ones without a mask, if the given etag (when there is one) still holds.
 
         Raises:
-            SimulatedError: ABORTED (stale etag), INVALID_ARGUMENT (validation, GPU quota), ALREADY_EXISTS (the name of another
+            SimulatedError: ABORTED (stale etag), INVALID_ARGUMENT (validation, quota), ALREADY_EXISTS (the name of another
                 revision), NOT_FOUND, or a fault on order.
         """
 
         def update() -> Operation:
             name = parse_service_name(service.name)
-            if allow_missing and name.full not in self._records:
-                return self._create(name, service, principal, settled=False)
-            return self._update(name, service, update_mask, principal, validate_only=validate_only)
+            if allow_missing and name.full not in self._state.records:
+                return self._writer.create(name, service, principal, validate_only=validate_only, settled=False)
+            return self._writer.update(name, service, update_mask, principal, validate_only=validate_only)
 
         return self._call("update", update)
+
+    def delete_service(self, name: str, *, etag: str = "", validate_only: bool = False) -> Operation:
+        """Delete a service with its revisions, if the given etag (when there is one) still holds.
+
+        Raises:
+            SimulatedError: NOT_FOUND, ABORTED (stale etag), or a fault on order.
+        """
+
+        def delete() -> Operation:
+            record = self._state.record(parse_service_name(name))
+            if etag and etag != record.service.etag:
+                raise stale_etag(record.name, given=etag, current=record.service.etag)
+            deleted = self._state.shown(record)
+            deleted.delete_time = stamp(self._state.now())
+            if validate_only:
+                return unpersisted(record.name, deleted)
+            self._state.forget(record)
+            return self._state.operation(
+                self._state.new_operation(record.name, OperationRecord(record.name, done=True, deleted_service=deleted))
+            )
+
+        return self._call("delete", delete)
 
     def get_operation(self, name: str) -> Operation:
         """The operation of that name.
@@ -139,7 +152,81 @@ class SimulatedCloudRun:
         Raises:
             SimulatedError: NOT_FOUND, or a fault on order.
         """
-        return self._call("operation", lambda: self._operation(name))
+        return self._call("operation", lambda: self._state.operation(name))
+
+    # -- the API: revisions ------------------------------------------------------------------------------------------------
+
+    def get_revision(self, name: str) -> run_v2.Revision:
+        """The revision as it stands (`projects/P/locations/R/services/S/revisions/V`).
+
+        Raises:
+            SimulatedError: NOT_FOUND, INVALID_ARGUMENT, or a fault on order.
+        """
+        return self._call("get-revision", lambda: self._state.shown_revision(*self._state.revision(parse_revision_name(name))))
+
+    def list_revisions(self, parent: str) -> list[run_v2.Revision]:
+        """The revisions of a service (its full name), newest first.
+
+        Raises:
+            SimulatedError: NOT_FOUND, INVALID_ARGUMENT, or a fault on order.
+        """
+
+        def listed() -> list[run_v2.Revision]:
+            record = self._state.record(parse_service_name(parent))
+            return [self._state.shown_revision(record, each) for each in reversed(record.revisions.values())]
+
+        return self._call("list-revisions", listed)
+
+    def delete_revision(self, name: str, *, etag: str = "", validate_only: bool = False) -> Operation:
+        """Delete a revision that cannot get traffic and is not the newest (Cloud Run's page on managing revisions).
+
+        Raises:
+            SimulatedError: NOT_FOUND, FAILED_PRECONDITION (in use), ABORTED (stale etag), or a fault on order.
+        """
+
+        def delete() -> Operation:
+            record, revision = self._state.revision(parse_revision_name(name))
+            message = self._state.shown_revision(record, revision)
+            _require_unused(record, revision)
+            if etag and etag != message.etag:
+                raise stale_etag(record.name, given=etag, current=message.etag)
+            message.delete_time = stamp(self._state.now())
+            if validate_only:
+                return unpersisted(record.name, self._state.shown(record), message)
+            del record.revisions[revision.name.revision]
+            return self._state.operation(
+                self._state.new_operation(record.name, OperationRecord(record.name, done=True, deleted_revision=message))
+            )
+
+        return self._call("delete-revision", delete)
+
+    # -- requests ----------------------------------------------------------------------------------------------------------
+
+    def request(self, name: str, *, tag: str = "", method: str, path: str, body: str = "") -> Reply:
+        """What a client gets at the address of the service, or at that of the tag, over HTTP/1.1.
+
+        Without a tag the traffic percentages decide which revision answers, in a fixed order.
+        """
+        with self._lock:
+            service = parse_service_name(name)
+            if service.full not in self._state.records:
+                return no_such_tag()
+            record = self._state.record(service)
+            revision = self._target_of(record, tag)
+            if isinstance(revision, Reply):
+                return revision
+            behaviour = self._state.behaviour_of(service)(copy_of(revision.template))
+            template = revision.template
+        return answer(template, behaviour.outcome, method=method, path=path, body=body)
+
+    @property
+    def base_url(self) -> str | None:
+        """Where the simulation answers requests itself; None: nowhere."""
+        return self._state.base_url
+
+    @base_url.setter
+    def base_url(self, base_url: str | None) -> None:
+        self._state.base_url = base_url
 
     # -- the levers of a test or a demo ------------------------------------------------------------------------------------
 
@@ -147,30 +234,61 @@ class SimulatedCloudRun:
     def write_log(self) -> tuple[Write, ...]:
         """Every accepted write, creates included, oldest first; a write whose reply was lost is in it."""
         with self._lock:
-            return tuple(self._log)
+            return tuple(self._state.log)
 
     def in_force(self, name: str) -> tuple[InForce, ...]:
         """The history of the bounds in force, oldest first."""
         with self._lock:
-            return tuple(self._record(parse_service_name(name)).in_force)
+            return tuple(self._state.record(parse_service_name(name)).in_force)
+
+    def set_behaviour(self, behaviour: Behaves, *, service: str | None = None) -> None:
+        """How revisions behave from now on: of one service (full name), or of all that have no behaviour of their own.
+
+        A start that is under way ends as it would have; what a revision answers to requests changes at once.
+        """
+        with self._lock:
+            if service is None:
+                self._state.behaviour = behaviour
+            else:
+                self._state.behaviours[parse_service_name(service).full] = behaviour
+
+    def set_start_up(self, service: str, *, seconds: float | None = None, outcome: Outcome = Outcome.OK) -> None:
+        """The next revisions of the service (full name), whatever their template, start like this; None: in the usual time."""
+        behaviour = Behaviour(outcome, seconds)
+        self.set_behaviour(lambda _template: behaviour, service=service)
+
+    def set_running_instances(self, service: str, count: int | None) -> None:
+        """So many instances of the service run, as far as a rollout beside them is concerned; None: those kept warm."""
+        with self._lock:
+            self._state.record(parse_service_name(service)).running_instances = count
 
     def set_gpu_quota(
         self, project: str, region: str, gpus: int, *, accelerator: str = "nvidia-l4", zonal_redundancy: bool = False
     ) -> None:
         """Grant that many GPUs; without a grant a project has 3 without zonal redundancy and none with."""
         with self._lock:
-            self._quota[QuotaKey(project, region, accelerator, zonal_redundancy)] = gpus
+            self._state.quotas.grant_gpus(QuotaKey(project, region, accelerator, zonal_redundancy), gpus)
+
+    def set_cpu_quota(self, project: str, region: str, cpu_milli: int) -> None:
+        """Grant that many thousandths of a vCPU; without a grant there are ten thousand vCPUs."""
+        with self._lock:
+            self._state.quotas.grant_cpu(project, region, cpu_milli)
+
+    def set_memory_quota(self, project: str, region: str, memory_bytes: int) -> None:
+        """Grant that many bytes; without a grant there are 40 TiB."""
+        with self._lock:
+            self._state.quotas.grant_memory(project, region, memory_bytes)
 
     def gpu_quota(self, key: QuotaKey) -> int:
         """GPUs of that quota."""
         with self._lock:
-            return self._quota.get(key, key.granted_by_default)
+            return self._state.quotas.gpus(key)
 
     def bump_etag(self, name: str) -> str:
         """Move the etag without any change, as Cloud Run does by itself. Returns the new etag."""
         with self._lock:
-            record = self._record(parse_service_name(name))
-            record.service.etag = self._next_version(self._now())
+            record = self._state.record(parse_service_name(name))
+            record.service.etag = self._state.next_version(self._state.now())
             return record.service.etag
 
     def change_by(
@@ -188,7 +306,7 @@ class SimulatedCloudRun:
             SimulatedError: as `update_service`.
         """
         with self._lock:
-            record = self._record(parse_service_name(name))
+            record = self._state.record(parse_service_name(name))
             wanted = copy_of(record.service)
             if min_instance_count is not None:
                 wanted.scaling.min_instance_count = min_instance_count
@@ -196,12 +314,12 @@ class SimulatedCloudRun:
                 wanted.scaling.max_instance_count = max_instance_count
             if edit is not None:
                 edit(wanted)
-            return self._update(parse_service_name(name), wanted, None, principal, validate_only=False)
+            return self._writer.update(parse_service_name(name), wanted, None, principal, validate_only=False)
 
     def fail_next_reconciliation(self, text: str, *, status: str = "INTERNAL") -> None:
         """The next accepted write never comes into force: its operation and the service's condition end as failed, with the text."""
         with self._lock:
-            self._failures.append(SimulatedError(status, text))
+            self._state.failures.append(SimulatedError(status, text))
 
     # -- inside ------------------------------------------------------------------------------------------------------------
 
@@ -213,158 +331,31 @@ class SimulatedCloudRun:
         if fault.error is not None and not fault.applied:
             raise fault.error
         with self._lock:
-            answer = work()
+            result = work()
         if fault.after is not None:
             fault.after()
         if fault.error is not None:
             raise fault.error
-        return answer
+        return result
 
-    def _record(self, name: ServiceName) -> Record:
-        record = self._records.get(name.full)
-        if record is None:
-            raise service_not_found(name)
-        self._settle(record)
-        return record
+    def _target_of(self, record: Record, tag: str) -> RevisionRecord | Reply:
+        """Which revision a request goes to, or what Cloud Run answers in its place."""
+        if tag:
+            found = next((share.revision for share in record.serving if share.tag == tag), None)
+            if found is None:
+                # The target is written, and not routed while its revision is not ready.
+                return not_ready() if any(target.tag == tag for target in record.service.traffic) else no_such_tag()
+        else:
+            found = revision_for(record.serving, record.requests)
+            record.requests += 1
+        revision = record.revisions.get(found or "")
+        return not_ready() if revision is None or revision.state is not RevisionState.READY else revision
 
-    def _create(self, name: ServiceName, given: run_v2.Service, principal: str, *, settled: bool) -> Operation:
-        if name.full in self._records:
-            raise service_exists(name)
-        service = merged(run_v2.Service(name=name.full), given, None)
-        check(service, name=name, request=_CREATE, quota=self.gpu_quota)
-        now = self._now()
-        service.uid = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{name.full}#{self._count}"))
-        service.create_time = stamp(now)
-        service.creator = principal
-        service.uri = f"https://{name.service}-simulated.{name.region}.run.app"
-        record = Record(service)
-        revision = self._new_revision(record, name, before=b"")
-        self._records[name.full] = record
-        operation = self._accept(record, name, mask=(), principal=principal, revision=revision, changed=True)
-        if settled:
-            record.pending[-1].due = self._now()
-            return self._operation(operation.name)
-        return operation
 
-    def _update(
-        self,
-        name: ServiceName,
-        given: run_v2.Service,
-        mask: field_mask_pb2.FieldMask | None,
-        principal: str,
-        *,
-        validate_only: bool,
-    ) -> Operation:
-        record = self._record(name)
-        stored = record.service
-        if given.etag and given.etag != stored.etag:
-            raise stale_etag(name, given=given.etag, current=stored.etag)
-        service = merged(stored, given, mask)
-        check(service, name=name, request=_UPDATE, quota=self.gpu_quota)
-        candidate = Record(service, revisions=dict(record.revisions), pending=record.pending, in_force=record.in_force)
-        revision = self._new_revision(candidate, name, before=bytes_of(stored.template))
-        if validate_only:
-            return Operation(f"{name.parent}/operations/validate-only", done=True, service=copy_of(service))
-        changed = bytes_of(service) != bytes_of(stored)
-        self._records[name.full] = candidate
-        paths = tuple(mask.paths) if mask is not None else ()
-        return self._accept(candidate, name, mask=paths, principal=principal, revision=revision, changed=changed)
-
-    def _new_revision(self, record: Record, name: ServiceName, *, before: bytes) -> str | None:
-        """Register the revision a changed template makes; None if it makes none."""
-        template = record.service.template
-        after = bytes_of(template)
-        if after == before:
-            return None
-        if template.revision:
-            known = record.revisions.get(template.revision)
-            if known is not None:
-                if known != after:
-                    raise revision_exists(template.revision)
-                return template.revision
-        number = len(record.revisions) + 1
-        revision = template.revision or f"{name.service}-{number:05d}-{three_letters(f'{name.full}#{number}')}"
-        record.revisions[revision] = after
-        return revision
-
-    def _accept(
-        self,
-        record: Record,
-        name: ServiceName,
-        *,
-        mask: tuple[str, ...],
-        principal: str,
-        revision: str | None,
-        changed: bool,
-    ) -> Operation:
-        now = self._now()
-        self._count += 1
-        service = record.service
-        service.etag = self._next_version(now)
-        service.update_time = stamp(now)
-        service.last_modifier = principal
-        operation = f"{name.parent}/operations/{uuid.uuid5(uuid.NAMESPACE_URL, f'{name.full}#{self._count}')}"
-        self._operations[operation] = OperationRecord(name, done=not changed)
-        while len(self._operations) > KEPT_OPERATIONS:
-            self._operations.popitem(last=False)
-        if changed:
-            service.generation += 1
-            service.reconciling = True
-            service.terminal_condition = ready(run_v2.Condition.State.CONDITION_RECONCILING, now)
-            if revision is not None:
-                service.latest_created_revision = f"{name.full}/revisions/{revision}"
-            due = now + (self._reconcile if revision is None else self._rollout)
-            failure = self._failures.pop(0) if self._failures else None
-            record.pending.append(Reconciliation(due, service.generation, operation, revision, failure))
-        self._log.append(Write(now, name.full, mask, principal, service.generation))
-        answer = self._operation(operation)
-        self._settle(record)
-        return answer
-
-    def _operation(self, name: str) -> Operation:
-        found = self._operations.get(name)
-        if found is None:
-            raise SimulatedError("NOT_FOUND", f"Requested entity was not found. Operation {name!r} is not known.")
-        record = self._record(found.service)
-        return Operation(name, done=found.done, service=copy_of(record.service), error=found.error)
-
-    def _settle(self, record: Record) -> None:
-        """Bring into force what is due, in the order it is due."""
-        now = self._now()
-        for pending in sorted((one for one in record.pending if one.due <= now), key=lambda one: (one.due, one.generation)):
-            record.pending.remove(pending)
-            operation = self._operations.get(pending.operation)
-            if operation is not None:
-                operation.done, operation.error = True, pending.failure
-            if pending.generation == record.service.generation:
-                self._finish(record, pending)
-
-    def _finish(self, record: Record, pending: Reconciliation) -> None:
-        service = record.service
-        service.reconciling = False
-        # The platform moves the version once more, with the generation unchanged.
-        service.etag = self._next_version(pending.due)
-        if pending.failure is not None:
-            reasons = run_v2.Condition.CommonReason
-            reason = reasons.INTERNAL if pending.revision is None else reasons.REVISION_FAILED
-            service.terminal_condition = ready(
-                run_v2.Condition.State.CONDITION_FAILED, pending.due, message=pending.failure.text, reason=reason
-            )
-            return
-        service.observed_generation = service.generation
-        service.latest_ready_revision = service.latest_created_revision
-        service.terminal_condition = ready(run_v2.Condition.State.CONDITION_SUCCEEDED, pending.due)
-        service.traffic_statuses = [
-            run_v2.TrafficTargetStatus(type_=target.type_, revision=target.revision, percent=target.percent, tag=target.tag)
-            for target in service.traffic
-        ]
-        seen = observed_from_service(service, read_at=pending.due)
-        low, high = seen.min_in_force, seen.max_in_force
-        if seen.scaling_mode is ScalingMode.MANUAL:
-            low = high = seen.manual_instance_count or 0
-        if not record.in_force or (record.in_force[-1].min_instance_count, record.in_force[-1].max_instance_count) != (low, high):
-            record.in_force.append(InForce(pending.due, low, high))
-
-    def _next_version(self, at: datetime) -> str:
-        self._version = max(self._version + 1, int(at.timestamp() * 1_000_000))
-        return str(self._version)
+def _require_unused(record: Record, revision: RevisionRecord) -> None:
+    short_name = revision.name.revision
+    written = {target.revision for target in record.service.traffic if target.revision}
+    if short_name in written or short_name in {share.revision for share in record.serving}:
+        raise revision_in_use(short_name, "can receive traffic")
+    if revision is record.latest_created:
+        raise revision_in_use(short_name, "is the latest created revision of its service")

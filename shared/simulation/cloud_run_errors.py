@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from google.cloud import run_v2
-
 
 @dataclass(frozen=True, slots=True)
 class ServiceName:
@@ -22,6 +20,19 @@ class ServiceName:
     def full(self) -> str:
         """`projects/P/locations/R/services/S`."""
         return f"{self.parent}/services/{self.service}"
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionName:
+    """The parts of `projects/P/locations/R/services/S/revisions/V`."""
+
+    service: ServiceName
+    revision: str
+
+    @property
+    def full(self) -> str:
+        """`projects/P/locations/R/services/S/revisions/V`."""
+        return f"{self.service.full}/revisions/{self.revision}"
 
 
 class SimulatedError(Exception):
@@ -46,6 +57,18 @@ def parse_service_name(name: str) -> ServiceName:
     return ServiceName(parts[1], parts[3], parts[5])
 
 
+def parse_revision_name(name: str) -> RevisionName:
+    """Read a revision's full name.
+
+    Raises:
+        SimulatedError: INVALID_ARGUMENT, it is not one.
+    """
+    service, separator, revision = name.partition("/revisions/")
+    if not separator or not revision or "/" in revision:
+        raise SimulatedError("INVALID_ARGUMENT", f"Invalid resource name: {name!r}", field="name")
+    return RevisionName(parse_service_name(service), revision)
+
+
 def service_not_found(name: ServiceName) -> SimulatedError:
     """No service of that name."""
     return SimulatedError(
@@ -67,6 +90,33 @@ def stale_etag(name: ServiceName, *, given: str, current: str) -> SimulatedError
     )
 
 
+def revision_not_found(name: RevisionName) -> SimulatedError:
+    """No revision of that name."""
+    where = name.service
+    return SimulatedError(
+        "NOT_FOUND",
+        f"Resource '{name.revision}' of kind 'REVISION' in region '{where.region}' in project '{where.project}' does not exist.",
+    )
+
+
+def revision_in_use(revision: str, why: str) -> SimulatedError:
+    """A revision that may not be deleted: Cloud Run's page on managing revisions says which; the text is not recorded anywhere."""
+    return SimulatedError("FAILED_PRECONDITION", f"Revision '{revision}' cannot be deleted because it {why}.")
+
+
+def revision_gone(revision: str) -> SimulatedError:
+    """Traffic names a revision that is not there. Users see this text when they wait for the write, not as its answer."""
+    return SimulatedError(
+        "INTERNAL",
+        f"Revision '{revision}' does not exist or is deleted. Update all traffic to route to currently available revisions.",
+    )
+
+
+def revision_not_ready(revision: str, why: str) -> SimulatedError:
+    """A revision that should serve and cannot, as users see it at the end of a deployment (code 13 over gRPC and in Terraform)."""
+    return SimulatedError("INTERNAL", f"Revision '{revision}' is not ready and cannot serve traffic. {why}")
+
+
 def revision_exists(revision: str) -> SimulatedError:
     """The template changed while its name still is that of an older revision."""
     return SimulatedError("ALREADY_EXISTS", f"Revision named '{revision}' with different configuration already exists.")
@@ -75,29 +125,3 @@ def revision_exists(revision: str) -> SimulatedError:
 def violation(request: str, field: str, text: str) -> SimulatedError:
     """A value that Cloud Run's validation refuses; `request` is the request message's name, `field` the path below it."""
     return SimulatedError("INVALID_ARGUMENT", f"Violation in {request}.{field}: {text}", field=field)
-
-
-def too_many_gpus(service: run_v2.Service, *, metric: str, requested: int, allowed: int, allowed_instances: int) -> SimulatedError:
-    """Max instances times GPUs is above the GPU quota."""
-    field = "scaling.max_instance_count" if service.scaling.max_instance_count else "template.scaling.max_instance_count"
-    return SimulatedError(
-        "INVALID_ARGUMENT",
-        f"{field}: Max instances must be set to {allowed_instances} or fewer in order to set GPU requirements.\n"
-        "To request quota: g.co/cloudrun/gpu-quota\n"
-        f"Quota violated:\n{metric} requested: {requested} allowed: {allowed}",
-        field=field,
-    )
-
-
-def no_gpu_quota(service: run_v2.Service, *, zonal_redundancy: bool) -> SimulatedError:
-    """The project has no quota of that kind at all."""
-    field = "scaling.max_instance_count" if service.scaling.max_instance_count else "template.scaling.max_instance_count"
-    kind, other = ("with", "without") if zonal_redundancy else ("without", "with")
-    hint = f" You could deploy using GPUs {other} zonal redundancy instead." if zonal_redundancy else ""
-    return SimulatedError(
-        "INVALID_ARGUMENT",
-        f"{field}: You do not have quota for using GPUs {kind} zonal redundancy.{hint} "
-        "Learn more about GPU zonal redundancy: g.co/cloudrun/gpu-redundancy-help\n"
-        "To request quota: g.co/cloudrun/gpu-quota",
-        field=field,
-    )

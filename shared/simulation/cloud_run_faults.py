@@ -7,7 +7,7 @@ from typing import Literal
 
 from shared.simulation.cloud_run_errors import SimulatedError
 
-Method = Literal["get", "list", "create", "update", "operation"]
+Method = Literal["get", "list", "create", "update", "delete", "operation", "get-revision", "list-revisions", "delete-revision"]
 Hook = Callable[[], object]
 
 

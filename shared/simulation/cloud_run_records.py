@@ -1,14 +1,17 @@
-"""What the simulated Cloud Run keeps and gives out: writes, operations, bounds in force, and the messages' small parts."""
+"""What the simulated Cloud Run keeps and gives out: writes, operations, bounds in force, services with their revisions."""
 
-import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import cast
+from typing import TypeVar
 
 from google.cloud import run_v2
-from google.protobuf.timestamp_pb2 import Timestamp
 
 from shared.simulation.cloud_run_errors import ServiceName, SimulatedError
+from shared.simulation.cloud_run_revisions import RevisionRecord
+from shared.simulation.cloud_run_traffic import Share, shares_of
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +28,14 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A long-running operation. `service` is the service as it stood when the operation was looked at."""
+    """A long-running operation. `service` is the service as it stood when the operation was looked at (or when it was deleted)."""
 
     name: str
     done: bool
     service: run_v2.Service
     error: SimulatedError | None = None
+    revision: run_v2.Revision | None = None
+    """The deleted revision, of an operation that deletes one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,63 +49,70 @@ class InForce:
 
 @dataclass(slots=True)
 class Reconciliation:
-    """A write on its way into force."""
+    """A write on its way into force. `revision` is the one it created (short name); None if it created none."""
 
     due: datetime
     generation: int
     operation: str
     revision: str | None
     failure: SimulatedError | None
+    """Ordered by a test: nothing of the write comes into force."""
 
 
 @dataclass(slots=True)
 class OperationRecord:
-    """What is remembered of an operation."""
+    """What is remembered of an operation; `deleted` holds what it deleted."""
 
     service: ServiceName
     done: bool = False
     error: SimulatedError | None = None
+    deleted_service: run_v2.Service | None = None
+    deleted_revision: run_v2.Revision | None = None
 
 
 @dataclass(slots=True)
 class Record:
     """One service with what the API does not show."""
 
+    name: ServiceName
     service: run_v2.Service
-    revisions: dict[str, bytes] = field(default_factory=dict)
+    revisions: dict[str, RevisionRecord] = field(default_factory=dict)
+    """By short name, oldest first."""
     pending: list[Reconciliation] = field(default_factory=list)
     in_force: list[InForce] = field(default_factory=list)
+    revisions_made: int = 0
+    running_instances: int | None = None
+    """As a test says; None: as many as are kept warm."""
+    requests: int = 0
+
+    @property
+    def latest_created(self) -> RevisionRecord | None:
+        """The revision of the newest template."""
+        return self.revisions.get(short(self.service.latest_created_revision))
+
+    @property
+    def serving(self) -> tuple[Share, ...]:
+        """Where requests go now: the traffic last routed."""
+        statuses = [
+            run_v2.TrafficTarget(type_=each.type_, revision=each.revision, percent=each.percent, tag=each.tag)
+            for each in self.service.traffic_statuses
+        ]
+        return shares_of(statuses, short(self.service.latest_ready_revision))
 
 
-def stamp(at: datetime) -> Timestamp:
-    """The time as a message."""
-    message = Timestamp()
-    message.FromDatetime(at)
-    return message
+def short(name: str) -> str:
+    """The last part of a full name."""
+    return name.rsplit("/", 1)[-1]
 
 
-def ready(state: int, at: datetime, *, message: str = "", reason: int | None = None) -> run_v2.Condition:
-    """A service's terminal condition; `state` and `reason` are `Condition.State` and `Condition.CommonReason`."""
-    condition = run_v2.Condition(type_="Ready", state=state, message=message, last_transition_time=stamp(at))
-    if reason is not None:
-        condition.reason = cast("run_v2.Condition.CommonReason", reason)
-    return condition
+def page_of(items: Sequence[_T], *, size: int, token: str, most: int = 100) -> tuple[list[_T], str]:
+    """A page of a list and the token of the next one (empty after the last). `size` 0 takes Cloud Run's page of 100.
 
-
-def copy_of(service: run_v2.Service) -> run_v2.Service:
-    """A copy, unknown fields included."""
-    raw = run_v2.Service.pb(service)
-    copied = type(raw)()
-    copied.CopyFrom(raw)
-    return cast("run_v2.Service", run_v2.Service.wrap(copied))
-
-
-def bytes_of(message: run_v2.Service | run_v2.RevisionTemplate) -> bytes:
-    """The message as bytes that are the same for the same content, unknown fields included."""
-    return cast("bytes", type(message).pb(message).SerializeToString(deterministic=True))
-
-
-def three_letters(text: str) -> str:
-    """The letters at the end of a revision's name: always the same for the same text."""
-    digest = hashlib.sha256(text.encode()).digest()
-    return "".join(chr(ord("a") + byte % 26) for byte in digest[:3])
+    Raises:
+        SimulatedError: INVALID_ARGUMENT, a token that no list gave out, or a negative size.
+    """
+    if size < 0 or (token and not token.isdecimal()):
+        raise SimulatedError("INVALID_ARGUMENT", "page_size must not be negative and page_token must come from an earlier page.")
+    start = int(token or "0")
+    end = start + min(size or most, most)
+    return list(items[start:end]), str(end) if end < len(items) else ""

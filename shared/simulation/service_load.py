@@ -21,8 +21,8 @@ from shared.records.observed import Shape
 from shared.records.subject import ServiceId
 from shared.simulation.cloud_run import SimulatedCloudRun
 from shared.simulation.cloud_run_errors import ServiceName, SimulatedError
+from shared.simulation.cloud_run_quota import QuotaKey
 from shared.simulation.cloud_run_records import InForce
-from shared.simulation.cloud_run_rules import QuotaKey
 
 _N = TypeVar("_N", int, float)
 

@@ -5,6 +5,7 @@ import grpc
 import pytest
 from google.api_core import exceptions as core
 from google.cloud import run_v2
+from google.cloud.run_v2.services.revisions.transports import RevisionsGrpcTransport
 from google.cloud.run_v2.services.services.transports import ServicesGrpcTransport
 from google.longrunning import operations_pb2
 
@@ -89,9 +90,69 @@ def test_a_request_without_a_location_is_not_implemented(door: CloudRunDoor) -> 
         assert found.name == NAME
 
 
+def test_all_locations_at_once_are_not_implemented(client: run_v2.ServicesClient) -> None:
+    with pytest.raises(core.MethodNotImplemented):
+        list(client.list_services(parent="projects/acme-ml/locations/-"))
+
+
 def test_what_the_door_does_not_speak_is_not_implemented(client: run_v2.ServicesClient) -> None:
     with pytest.raises(core.MethodNotImplemented):
-        client.delete_service(name=NAME)
+        client.test_iam_permissions(request={"resource": NAME, "permissions": ["run.services.get"]})
+
+
+def test_a_service_is_deleted(client: run_v2.ServicesClient) -> None:
+    operation: Any = client.delete_service(name=NAME)
+    assert operation.result(timeout=10).name == NAME
+    with pytest.raises(core.NotFound):
+        client.get_service(name=NAME)
+
+
+def test_create_can_be_validated_only(client: run_v2.ServicesClient, cloud_run: SimulatedCloudRun) -> None:
+    client.create_service(
+        request=run_v2.CreateServiceRequest(parent=PARENT, service=gpu_service(), service_id="embedder", validate_only=True)
+    )
+    assert len(cloud_run.list_services(PARENT)) == 1
+
+
+@pytest.fixture
+def revisions(door: CloudRunDoor) -> Iterator[run_v2.RevisionsClient]:
+    with run_v2.RevisionsClient(transport=RevisionsGrpcTransport(channel=grpc.insecure_channel(door.endpoint))) as made:
+        yield made
+
+
+def test_googles_client_reads_revisions_page_by_page(revisions: run_v2.RevisionsClient, cloud_run: SimulatedCloudRun) -> None:
+    def retune(service: run_v2.Service) -> None:
+        service.template.revision, service.template.max_instance_request_concurrency = "ranker-b", 8
+
+    cloud_run.change_by(NAME, "sam@example.com", edit=retune)
+    request = run_v2.ListRevisionsRequest(parent=NAME, page_size=1)
+    names = [revision.name for revision in revisions.list_revisions(request=request, timeout=10)]
+    assert len(names) == 2
+    assert names[0] == f"{NAME}/revisions/ranker-b"
+    newest = revisions.get_revision(name=names[0], timeout=10)
+    assert (newest.max_instance_request_concurrency, newest.reconciling) == (8, True)
+
+
+def test_a_revision_in_use_is_not_deleted(revisions: run_v2.RevisionsClient, cloud_run: SimulatedCloudRun) -> None:
+    name = cloud_run.get_service(NAME).latest_ready_revision
+    with pytest.raises(core.FailedPrecondition, match="can receive traffic"):
+        revisions.delete_revision(name=name, timeout=10)
+
+
+def test_a_retired_revision_is_deleted(revisions: run_v2.RevisionsClient, cloud_run: SimulatedCloudRun) -> None:
+    first = cloud_run.get_service(NAME).latest_ready_revision
+
+    def rename(service: run_v2.Service) -> None:
+        service.template.revision = "ranker-b"
+        service.traffic[0].type_ = run_v2.TrafficTargetAllocationType(2)
+        service.traffic[0].revision = "ranker-b"
+
+    cloud_run.set_start_up(NAME, seconds=0)
+    cloud_run.change_by(NAME, "sam@example.com", edit=rename)
+    operation: Any = revisions.delete_revision(name=first, timeout=10)
+    assert operation.result(timeout=10).name == first
+    with pytest.raises(core.NotFound):
+        revisions.get_revision(name=first, timeout=10)
 
 
 def test_it_opens_once_and_closes_twice(cloud_run: SimulatedCloudRun) -> None:

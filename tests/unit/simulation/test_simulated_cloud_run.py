@@ -7,8 +7,9 @@ import pytest
 from google.cloud import run_v2
 from google.protobuf import field_mask_pb2
 
-from shared.simulation.cloud_run import KEPT_OPERATIONS, SimulatedCloudRun
+from shared.simulation.cloud_run import SimulatedCloudRun
 from shared.simulation.cloud_run_errors import SimulatedError
+from shared.simulation.cloud_run_state import KEPT_OPERATIONS
 from tests.support.simulated_service import PARENT, RANKER, START, StandingClock, gpu_service, with_ranker
 
 NAME = RANKER.resource_name

@@ -109,7 +109,7 @@ class Store(IntakeStore, Protocol):
 
 
 class Platform(Protocol):
-    """Cloud Run's Admin API, as far as Trimtab uses it."""
+    """Cloud Run's Admin API, as far as the scaling bounds need it."""
 
     def get_service(self, service: ServiceId) -> Observed:
         """Read the service now.
@@ -129,6 +129,17 @@ class Platform(Protocol):
             ServiceMissing: there is none of that name.
             ValueError: no field or no etag is given: Cloud Run would take that for "replace everything" or "do not check".
         """
+
+    def get_operation(self, name: str) -> OperationStatus | None:
+        """The operation of that name; None if Cloud Run no longer knows it.
+
+        Raises:
+            Refused: Cloud Run does not let us read it.
+        """
+
+
+class TemplatePlatform(Platform, Protocol):
+    """Cloud Run's Admin API with what a revision is made of: its template, its traffic, its start."""
 
     def read_service(self, service: ServiceId) -> ServiceReading:
         """Read the whole service now, the fields that only the REST API names included.
@@ -163,13 +174,6 @@ class Platform(Protocol):
 
     def get_revision(self, service: ServiceId, revision: str) -> RevisionReading | None:
         """A revision of the service by its short name; None if there is none.
-
-        Raises:
-            Refused: Cloud Run does not let us read it.
-        """
-
-    def get_operation(self, name: str) -> OperationStatus | None:
-        """The operation of that name; None if Cloud Run no longer knows it.
 
         Raises:
             Refused: Cloud Run does not let us read it.

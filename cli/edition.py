@@ -18,11 +18,13 @@ import shared
 from shared import wiring
 from shared.errors import TokenConflict
 from shared.gcp.cloud_run import CloudRunPlatform
+from shared.gcp.prober import HttpProber
 from shared.handlers.alert import AlertPorts
 from shared.handlers.reconcile import ReconcilePorts
 from shared.handlers.schedule import SchedulePorts
 from shared.local.bus import InProcessBus
 from shared.local.cloud_run_door import CloudRunDoor
+from shared.local.cloud_run_rest import CloudRunRest
 from shared.local.sqlite_store import SqliteStore
 from shared.ports import Clock, Ids
 from shared.records.observed import Bounds
@@ -77,13 +79,22 @@ class LocalEdition:
         with ExitStack() as stack:
             stack.callback(self.store.close)
             door = stack.enter_context(CloudRunDoor(self.world.cloud_run))
-            platform = CloudRunPlatform(self.clock, endpoint=door.endpoint)
+            rest = stack.enter_context(CloudRunRest(self.world.cloud_run))
+            platform = CloudRunPlatform(self.clock, endpoint=door.endpoint, rest_endpoint=rest.base_url.removeprefix("http://"))
             stack.callback(platform.close)
             wiring.install(
                 alert=AlertPorts.of(self.store, self.bus, self.clock),
                 schedule=SchedulePorts(self.store, self.bus, self.clock),
                 reconcile=ReconcilePorts(
-                    self.store, platform, self.bus, self.clock, self._ids, metrics=self.world.load, quota=self.world.load
+                    self.store,
+                    platform,
+                    self.bus,
+                    self.clock,
+                    self._ids,
+                    metrics=self.world.load,
+                    quota=self.world.load,
+                    templates=platform,
+                    prober=HttpProber(),
                 ),
             )
             stack.callback(wiring.reset)

@@ -6,10 +6,10 @@ in the method. No port retries a write by itself: a lost reply is the caller's t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from shared.records.decision import Decision
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from shared.records.metric import Metric
     from shared.records.observed import Bounds, Observed, RevisionReading, ServiceReading, Shape
     from shared.records.parked import Parked
+    from shared.records.rollout import Probe
     from shared.records.service import OwnedField, ServiceDocument
     from shared.records.serving import DesiredServing, TrafficTarget
     from shared.records.snapshot import OperationStatus, Snapshot
@@ -156,12 +157,14 @@ class TemplatePlatform(Platform, Protocol):
         serving: DesiredServing | None = None,
         revision: str | None = None,
         traffic: Sequence[TrafficTarget] | None = None,
+        again: bool = False,
         validate_only: bool = False,
     ) -> str | None:
         """Write template and traffic in one request, if the etag still holds: what is desired over what is there, the rest as it is.
 
         Returns the operation's name; None, and nothing was written, where the service means the same already. `revision` names the
-        new revision where the template changes. With `validate_only` Cloud Run looks at the request and keeps nothing.
+        new revision where the template changes; with `again` one of that name is made even of the same template. With
+        `validate_only` Cloud Run looks at the request and keeps nothing.
 
         Raises:
             StaleEtag: the service changed since the etag was read (by whomever).
@@ -172,12 +175,29 @@ class TemplatePlatform(Platform, Protocol):
             ValueError: the template changes and `revision` is None, or the traffic does not add up.
         """
 
+    def restore_template(self, service: ServiceId, *, etag: str, revision: str) -> str | None:
+        """Put the template of an existing revision back into the service, under that revision's name: no new revision is made.
+
+        Returns the operation's name; None, and nothing was written, where the service means the same already.
+
+        Raises:
+            StaleEtag, RevisionNameTaken, QuotaRefused, Refused, ServiceMissing: nothing was written; ServiceMissing also for a
+                revision that is not there.
+        """
+
     def get_revision(self, service: ServiceId, revision: str) -> RevisionReading | None:
         """A revision of the service by its short name; None if there is none.
 
         Raises:
             Refused: Cloud Run does not let us read it.
         """
+
+
+class Prober(Protocol):
+    """Asks a revision the way a client would."""
+
+    def predict(self, uri: str, *, model: str, body: Mapping[str, Any]) -> Probe:
+        """POST a predict call to a revision's own address; an answer that is no prediction is told in the probe, never raised."""
 
 
 class Metrics(Protocol):

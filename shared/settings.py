@@ -46,6 +46,13 @@ class Settings(BaseModel):
             pattern=r"^(127\.0\.0\.1|localhost|\[::1\]):[0-9]{1,5}$",
         ),
     ] = None
+    cloud_run_rest_endpoint: Annotated[
+        str | None,
+        Field(
+            description="The REST door of the same simulated Cloud Run, likewise; needed beside it for autoscaling set-points.",
+            pattern=r"^(127\.0\.0\.1|localhost|\[::1\]):[0-9]{1,5}$",
+        ),
+    ] = None
     allowed_images: Annotated[
         Patterns,
         Field(

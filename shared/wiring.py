@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shared.handlers.alert import AlertPorts
     from shared.handlers.reconcile import ReconcilePorts
     from shared.handlers.schedule import SchedulePorts
-    from shared.ports import Bus, IntakeStore, Store
+    from shared.ports import Bus, IntakeStore, Store, TemplatePlatform
 
 T = TypeVar("T")
 
@@ -66,19 +66,33 @@ def reconcile_ports() -> ReconcilePorts:
     """The ports of functions/reconcile. Metrics and quotas have no source on Google Cloud yet: they are Unknown."""
 
     def make() -> ReconcilePorts:
-        from shared.gcp.cloud_run import CloudRunPlatform
+        from shared.gcp.prober import HttpProber
         from shared.handlers.reconcile import ReconcilePorts
 
         settings, clock = _cloud_settings(), SystemClock()
+        platform = cloud_run(settings)
         return ReconcilePorts(
             store=_store(settings),
-            platform=CloudRunPlatform(clock=clock, endpoint=settings.cloud_run_endpoint),
+            platform=platform,
             bus=_bus(settings),
             clock=clock,
             ids=SystemIds(clock),
+            templates=platform,
+            prober=HttpProber(),
         )
 
     return _once("reconcile", make)
+
+
+def cloud_run(settings: Settings) -> TemplatePlatform:
+    """Cloud Run: Google's with the environment's credentials, or the simulated one that the settings name.
+
+    Raises:
+        ValueError: an endpoint is none on this machine.
+    """
+    from shared.gcp.cloud_run import CloudRunPlatform
+
+    return CloudRunPlatform(SystemClock(), endpoint=settings.cloud_run_endpoint, rest_endpoint=settings.cloud_run_rest_endpoint)
 
 
 def _once(name: str, make: Callable[[], T]) -> T:

@@ -8,6 +8,7 @@ from flask import Request
 
 import shared.gcp.cloud_run
 import shared.gcp.firestore_store
+import shared.gcp.prober
 import shared.gcp.pubsub_bus  # noqa: F401 (clients are imported at start-up, under the CPU boost; made at their first use)
 from shared import wiring
 from shared.handlers.answer import serve

@@ -111,6 +111,9 @@ _KIND_OF_ANSWER: dict[TextAnswer, VerdictKind] = {
 }
 
 
+_WAITS_FOR_ROOM = frozenset({"PENDING", "MIN_INSTANCES_NOT_PROVISIONED", "MIN_INSTANCES_WARMING"})
+
+
 def canonical_reason(reason: str) -> str:
     """The reason in the Admin API v2's spelling: `HealthCheckContainerError` is `HEALTH_CHECK_CONTAINER_ERROR`."""
     bare = reason.strip()
@@ -126,7 +129,8 @@ def meaning_of(*, reason: str = "", message: str = "", state: str = "CONDITION_F
 
     A succeeded condition is READY unless its reason says that the revision serves nothing; one under way is WAIT, and so is one
     that says nothing at all. Of a failed one the message is read before the reason, because general reasons (`REVISION_FAILED`,
-    `INTERNAL`) carry particular messages; but where the reason says that Cloud Run tries again by itself, it is WAIT.
+    `INTERNAL`) carry particular messages; but where the reason says that Cloud Run tries again by itself, it is WAIT. A failed
+    condition that waits for instances and names what it lacks has stopped waiting: the text counts.
     """
     name = canonical_reason(reason)
     known = REASONS.get(name)
@@ -139,7 +143,7 @@ def meaning_of(*, reason: str = "", message: str = "", state: str = "CONDITION_F
     if known is not None and known.kind in _NO_TRAFFIC:
         return known
     text = meaning_of_text(message, where=Where.OPERATION) or meaning_of_text(message, where=Where.ADMIN_API)
-    if known is not None and known.kind == VerdictKind.WAIT:
+    if known is not None and known.kind == VerdictKind.WAIT and not (told in _FAILED and name in _WAITS_FOR_ROOM and text is not None):
         return known if text is None else Verdict(VerdictKind.WAIT, f"{known.why}: {text.explanation}")
     if text is not None and text.answer in _KIND_OF_ANSWER:
         return _of_text(text)

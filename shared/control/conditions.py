@@ -5,7 +5,10 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from shared.control.episodes import open_signals
+from shared.control.rollout import is_current
+from shared.records.metric import Unknown
 from shared.records.plan import Denial, DenialCode
+from shared.records.rollout import TemplateView
 from shared.records.state import STATE_TEXT_LIMIT, Condition, ServiceState
 
 LIMITS = frozenset(
@@ -18,6 +21,8 @@ LIMITS = frozenset(
         DenialCode.TARGET_REACHED,
         DenialCode.ATTEMPTS_EXHAUSTED,
         DenialCode.WRITE_FAILED,
+        DenialCode.QUARANTINED,
+        DenialCode.TEMPLATE_UNKNOWN,
     }
 )
 """The denials that only a person can lift."""
@@ -26,6 +31,8 @@ MEANINGS: dict[str, str] = {
     "Observed": "Cloud Run could be read: True, or Unknown with what it answered.",
     "Converged": "The bounds Trimtab wants are in force: False while a change is under way; Unknown while Cloud Run cannot be read.",
     "Quiet": "No incident is open: False names the signals.",
+    "Current": "All traffic is on a revision of what the spec asks for: False while it is on its way, held up or failed, with where it is; "
+    "only of a spec with `serving`.",
     "Unlimited": "Nothing that only a person can lift stands in the way: False names the limit.",
 }
 """Every condition type and what it says."""
@@ -34,19 +41,28 @@ Status = Literal["True", "False", "Unknown"]
 
 
 class _Statement(NamedTuple):
-    type: Literal["Observed", "Converged", "Quiet", "Unlimited"]
+    type: Literal["Observed", "Converged", "Quiet", "Unlimited", "Current"]
     status: Status
     reason: str
     message: str
 
 
 def conditions(
-    state: ServiceState, *, denials: Sequence[Denial], unreadable: str | None, generation: int, now: datetime
+    state: ServiceState,
+    *,
+    denials: Sequence[Denial],
+    unreadable: str | None,
+    generation: int,
+    now: datetime,
+    view: TemplateView | None = None,
 ) -> tuple[Condition, ...]:
     """The conditions of the state; `unreadable` is why Cloud Run could not be read, None if it could."""
     before = {condition.type: condition for condition in state.conditions}
     found = []
-    for statement in (_observed(unreadable), _converged(state, unreadable), _quiet(state), _unlimited(denials)):
+    statements = [_observed(unreadable), _converged(state, unreadable), _quiet(state), _unlimited(denials)]
+    if view is not None:
+        statements.append(_current(state, view))
+    for statement in statements:
         old = before.get(statement.type)
         since = old.last_transition_at if old is not None and old.status == statement.status else now
         found.append(
@@ -74,6 +90,22 @@ def _converged(state: ServiceState, unreadable: str | None) -> _Statement:
     if unreadable is not None or state.desired is None:
         return _Statement("Converged", "Unknown", "CloudRunUnreadable", unreadable or "")
     return _Statement("Converged", "True", "InForce", "")
+
+
+def _current(state: ServiceState, view: TemplateView) -> _Statement:
+    if isinstance(view.wanted_hash, Unknown):
+        return _Statement("Current", "Unknown", "TemplateUnknown", view.wanted_hash.reason)
+    rollout, last = state.rollout, state.last_rollout
+    if rollout is not None:
+        where = f"{rollout.revision} is {rollout.phase}"
+        return _Statement(
+            "Current", "False", f"Rollout{rollout.phase.capitalize()}", f"{where}: {rollout.reason}" if rollout.reason else where
+        )
+    if is_current(view, state.id.name):
+        return _Statement("Current", "True", "Served", "")
+    if last is not None and last.outcome == "failed":
+        return _Statement("Current", "False", "RolloutFailed", f"{last.revision}: {last.detail}")
+    return _Statement("Current", "False", "Different", "; ".join(view.changes) or "the traffic is on another revision")
 
 
 def _quiet(state: ServiceState) -> _Statement:

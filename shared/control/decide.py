@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from shared.control import way_down
+from shared.control import rollout, way_down
 from shared.control.ceilings import ceilings, usd_at_max
 from shared.control.conditions import conditions
 from shared.control.episodes import advance, fresh, open_signals
@@ -16,6 +16,7 @@ from shared.control.timing import EPISODE_GRACE_SECONDS, IN_COOLDOWN_SECONDS, TI
 from shared.records.metric import Known, Unknown
 from shared.records.observed import Observed
 from shared.records.plan import Denial, DenialCode, FieldChange, Plan
+from shared.records.rollout import RolloutChange, TemplateView
 from shared.records.service import Autonomy, OwnedField
 from shared.records.snapshot import ManagedService, Observation
 from shared.records.state import Desired, ForeignChange, ServiceState
@@ -49,7 +50,35 @@ def decide(service: ManagedService, observation: Observation, now: datetime) -> 
     scene = Scene(looked, observed, count, tuple(limits), now)
     if service.document.spec.autonomy == Autonomy.OBSERVE:
         return _plan(scene, [], [], _observe_only(state))
-    return _plan(scene, *_weigh(scene, observation))
+    plan = _plan(scene, *_weigh(scene, observation))
+    return plan if observation.template is None else _with_template(plan, looked, observation.template, observed, now)
+
+
+def _with_template(plan: Plan, service: ManagedService, view: TemplateView, observed: Observed, now: datetime) -> Plan:
+    """The plan with the next step of a template change.
+
+    A change of the bounds goes first: it helps at once, and one write is made a look.
+    """
+    if plan.changes:
+        return plan
+    step = rollout.advance(service.model_copy(update={"state": plan.state}), view, observed, now)
+    change = None
+    if step.write is not None and step.state.rollout is not None:
+        change = RolloutChange(kind=step.write, revision=step.state.rollout.revision, reason=step.reason[:1_000])
+    denials = (*plan.denials, *step.denials)
+    acting = service.document.spec.autonomy == Autonomy.ACT
+    state = step.state if acting else plan.state
+    stated = conditions(state, denials=denials, unreadable=None, generation=service.document.generation, now=now, view=view)
+    moments = [moment for moment in (plan.next_look_at, step.next_look_at) if moment is not None]
+    return plan.model_copy(
+        update={
+            "state": state.model_copy(update={"conditions": stated}),
+            "rollout": change,
+            "denials": denials,
+            "explanation": explain(plan.signals, (), denials, change),
+            "next_look_at": min(moments, default=None),
+        }
+    )
 
 
 def _blind(service: ManagedService, state: ServiceState, reason: str, now: datetime) -> Plan:

@@ -54,7 +54,7 @@ def desired_serving(spec: ServiceSpec, *, version: int | None = None, measured_s
 
     `version` is the newest complete version of the model, where the spec says `latest`. `measured_start_seconds` is the longest start
     of an instance seen so far, None where none was. With `own_entry` the owner's command decides which model is loaded and how it
-    batches, so model and batching stay out.
+    batches, so model and batching stay out, and so does the revision's maximum.
 
     Raises:
         VersionUnknown: the spec says `latest` and `version` is None.
@@ -81,7 +81,8 @@ def desired_serving(spec: ServiceSpec, *, version: int | None = None, measured_s
         timeout_seconds=serving.timeout_seconds,
         start_up_seconds=_start_up_seconds(serving, measured_start_seconds),
         set_points=serving.set_points,
-        max_instance_count=spec.scale.max_instance_count,
+        # The revision's own maximum is part of what is rendered; a template that is kept keeps its own.
+        max_instance_count=None if own else spec.scale.max_instance_count,
         extra_flags={name: _as_read_back(name, value) for name, value in serving.extra_flags.items()},
         environment=serving.environment,
         metrics_sidecar=serving.metrics_sidecar and not own,

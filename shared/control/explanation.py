@@ -3,16 +3,28 @@
 from collections.abc import Sequence
 
 from shared.records.plan import Denial, FieldChange
+from shared.records.rollout import RolloutChange
 from shared.records.signals import Signal
 
 EXPLANATION_LIMIT = 1_000
 
 
-def explain(signals: Sequence[Signal], changes: Sequence[FieldChange], denials: Sequence[Denial]) -> str:
+_ROLLOUT_VERBS = {
+    "deploy": "deploy revision {} with none of the traffic",
+    "promote": "move all traffic to revision {}",
+    "restore": "put the template of the serving revision back in place of {}",
+}
+
+
+def explain(
+    signals: Sequence[Signal], changes: Sequence[FieldChange], denials: Sequence[Denial], rollout: RolloutChange | None = None
+) -> str:
     """What is open, what is changed and why, what is not and why; at most `EXPLANATION_LIMIT` characters."""
     opened = f"{', '.join(signals)} open" if signals else "no incident open"
     parts = [f"{_verb(change)} {change.field} from {_value(change)} to {change.after}, because {change.reason}" for change in changes]
-    if not changes:
+    if rollout is not None:
+        parts.append(f"{_ROLLOUT_VERBS[rollout.kind].format(rollout.revision)}, because {rollout.reason}")
+    if not changes and rollout is None:
         parts.append("nothing is changed")
     parts += [f"{denial.code}: {denial.message}" for denial in denials]
     sentence = f"{opened}: {'; '.join(parts)}."

@@ -55,3 +55,21 @@ TICK_SECONDS = 60.0
 
 SCALE_IN_USE_RATIO = 0.8
 """A bound is lowered only to where at most this share of it is in use."""
+
+ROLLOUT_SLACK_SECONDS = 600.0
+"""Beyond the start-up window: pulling the image, finding a GPU, Cloud Run's own reconciliation."""
+
+ROLLOUT_RETRY_SECONDS = 300.0
+"""After a candidate for which Cloud Run had no GPU, it doubles with each further one: instances end within minutes."""
+
+ROLLOUT_RETRY_AT_MOST_SECONDS = 3_600.0
+"""And no longer than this."""
+
+ROLLOUT_ATTEMPTS = 8
+"""Candidates of one template that Cloud Run had no room for; after that a person must look."""
+
+PROBE_FAILURES = 3
+"""A golden request that fails so often in a row, one tick apart, condemns the candidate; a single failure may be the network's."""
+
+ROLLOUT_WRITE_TRIES = 5
+"""A write that was announced so often and never reached Cloud Run ends the rollout."""

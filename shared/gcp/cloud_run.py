@@ -35,7 +35,7 @@ from shared.rendering.messages import holds_unknown_scaling, service_to_json
 from shared.rendering.observed import observed_from_service, revision_reading
 from shared.rendering.scaling import scaling_update
 from shared.rendering.serving import overlay
-from shared.rendering.writes import rest_update, service_update, traffic_json, with_traffic
+from shared.rendering.writes import rest_update, service_update, traffic_json, with_template_of, with_traffic
 
 TIMEOUT_SECONDS = 10.0
 """For each call. Reconcile has 50 seconds for everything it does."""
@@ -106,6 +106,7 @@ class CloudRunPlatform:
         serving: DesiredServing | None = None,
         revision: str | None = None,
         traffic: Sequence[TrafficTarget] | None = None,
+        again: bool = False,
         validate_only: bool = False,
     ) -> str | None:
         """Write template and traffic in one request; None where the service means the same already.
@@ -118,15 +119,31 @@ class CloudRunPlatform:
             Retry: not known to have been written, unless it says that a rate limit refused it.
         """
         if serving is not None and serving.set_points is not None:
-            return self._update_over_rest(service, etag, serving, revision, traffic, validate_only=validate_only)
+            return self._update_over_rest(service, etag, serving, revision, traffic, again=again, validate_only=validate_only)
         before = self._read(service)
         _require_same_etag(service, given=etag, current=before.etag)
         after = before if serving is None else overlay(before, serving)
         after = after if traffic is None else with_traffic(after, traffic)
-        request = service_update(before, after, etag=etag, revision=revision, version=_version())
+        request = service_update(before, after, etag=etag, revision=revision, version=_version(), again=again)
         if request is None:
             return None
         request.validate_only = validate_only
+        operation = self._call(lambda client: client.update_service(request=request, retry=None, timeout=self._timeout))
+        return str(operation.operation.name)
+
+    def restore_template(self, service: ServiceId, *, etag: str, revision: str) -> str | None:
+        """Put the template of an existing revision back, under its name; None where the service means the same already.
+
+        Raises:
+            StaleEtag, RevisionNameTaken, QuotaRefused, Refused, ServiceMissing: nothing was written.
+            Retry: not known to have been written, unless it says that a rate limit refused it.
+        """
+        before = self._read(service)
+        _require_same_etag(service, given=etag, current=before.etag)
+        after = with_template_of(before, self._read_revision(service, revision))
+        request = service_update(before, after, etag=etag, revision=revision, version=_version())
+        if request is None:
+            return None
         operation = self._call(lambda client: client.update_service(request=request, retry=None, timeout=self._timeout))
         return str(operation.operation.name)
 
@@ -136,12 +153,10 @@ class CloudRunPlatform:
         Raises:
             Retry, Refused: see `cloudrun.refusals.classify`.
         """
-        request = run_v2.GetRevisionRequest(name=f"{service.resource_name}/revisions/{revision}")
         try:
-            found = self._call(lambda _: self._connected_revisions().get_revision(request=request, retry=None, timeout=self._timeout))
+            return revision_reading(self._read_revision(service, revision))
         except ServiceMissing:
             return None
-        return revision_reading(found)
 
     def get_operation(self, name: str) -> OperationStatus | None:
         """The operation of that name; None if Cloud Run no longer knows it.
@@ -174,6 +189,10 @@ class CloudRunPlatform:
         request = run_v2.GetServiceRequest(name=service.resource_name)
         return self._call(lambda client: client.get_service(request=request, retry=None, timeout=self._timeout))
 
+    def _read_revision(self, service: ServiceId, revision: str) -> run_v2.Revision:
+        request = run_v2.GetRevisionRequest(name=f"{service.resource_name}/revisions/{revision}")
+        return self._call(lambda _: self._connected_revisions().get_revision(request=request, retry=None, timeout=self._timeout))
+
     def _update_over_rest(
         self,
         service: ServiceId,
@@ -182,6 +201,7 @@ class CloudRunPlatform:
         revision: str | None,
         traffic: Sequence[TrafficTarget] | None,
         *,
+        again: bool,
         validate_only: bool,
     ) -> str | None:
         rest = self._rest_api()
@@ -190,7 +210,7 @@ class CloudRunPlatform:
         after = rendered_document(before, serving)
         if traffic is not None:
             after = {**after, "traffic": traffic_json(traffic)}
-        update = rest_update(before, after, etag=etag, revision=revision, version=_version())
+        update = rest_update(before, after, etag=etag, revision=revision, version=_version(), again=again)
         return None if update is None else rest.patch_service(service.resource_name, update, validate_only=validate_only)
 
     def _rest_api(self) -> CloudRunRest:
@@ -204,7 +224,7 @@ class CloudRunPlatform:
             return work(self._connected())
         except core.GoogleAPIError as error:
             raise _answer_to(error) from error
-        except (auth.TransportError, auth.RefreshError) as error:
+        except (auth.TransportError, auth.RefreshError, auth.DefaultCredentialsError) as error:
             text = bounded(f"no credentials from the environment: {error}")
             raise Retry(text, after_seconds=UNAVAILABLE_RETRY_SECONDS) from error
 

@@ -23,7 +23,7 @@ TRY_WITHIN_SECONDS = 10.0
 
 def acts_on(plan: Plan, autonomy: Autonomy) -> bool:
     """The dry-run switch: a plan's changes are written only where the owner lets Trimtab act. Everywhere else they are shown."""
-    return bool(plan.changes) and autonomy == Autonomy.ACT
+    return (bool(plan.changes) or plan.rollout is not None) and autonomy == Autonomy.ACT
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,17 @@ from shared.records.state import ServiceState
 from shared.records.subject import ServiceId
 
 
-def observe(service: ServiceId, state: ServiceState, *, platform: Platform, metrics: Metrics | None, quota: Quota | None) -> Observation:
-    """One look: Cloud Run, the instance count, the quota, and the operation under way if there is one."""
-    seen = _cloud_run(service, platform)
+def observe(
+    service: ServiceId,
+    state: ServiceState,
+    *,
+    platform: Platform,
+    metrics: Metrics | None,
+    quota: Quota | None,
+    cloud_run: Observed | Unknown | None = None,
+) -> Observation:
+    """One look: Cloud Run (unless it was read already), the instance count, the quota, and the operation under way if there is one."""
+    seen = _cloud_run(service, platform) if cloud_run is None else cloud_run
     if isinstance(seen, Unknown):
         return Observation(cloud_run=seen, instance_count=Unknown(reason="not asked for"), quota_instances=Unknown(reason="not asked for"))
     return Observation(

@@ -9,8 +9,9 @@ from shared.control.conditions import conditions
 from shared.control.decide import decide
 from shared.control.fold import fold, keys_to_look_up
 from shared.control.inflight import announce, lease_over
-from shared.control.timing import TICK_SECONDS
-from shared.errors import Retry, TokenConflict
+from shared.control.rollout import announced
+from shared.control.timing import ACT_LEASE_SECONDS, TICK_SECONDS
+from shared.errors import Refused, Retry, ServiceMissing, TokenConflict
 from shared.events.envelope import Envelope
 from shared.events.wake import parse_wake
 from shared.handlers.answer import Handled, ReadBody
@@ -19,12 +20,15 @@ from shared.handlers.intake import take
 from shared.handlers.observe import observe, with_fleet_usage
 from shared.handlers.parking import facts_without_spec, report_unreadable, unreadable_facts
 from shared.handlers.recording import Look, fingerprint, record
-from shared.ports import Bus, Clock, Ids, Metrics, Platform, Quota, Store
+from shared.handlers.template import RolloutExecutor, Seen, see
+from shared.ports import Bus, Clock, Ids, Metrics, Platform, Prober, Quota, Store, TemplatePlatform
 from shared.records.facts import StoredFact, UnreadableFact
 from shared.records.fleet import ActSlot
+from shared.records.metric import Unknown
 from shared.records.observed import Observed
 from shared.records.plan import Plan
-from shared.records.snapshot import ManagedService, Snapshot
+from shared.records.service import ServiceDocument
+from shared.records.snapshot import ManagedService, Observation, Snapshot
 from shared.records.state import KEPT_FINGERPRINTS, Act, ServiceState
 from shared.records.subject import ServiceId, Wake
 
@@ -42,7 +46,11 @@ LOOK_WITHIN_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class ReconcilePorts:
-    """What reconcile needs of the outside. Without a source of metrics or quotas, those are Unknown."""
+    """What reconcile needs of the outside. Without a source of metrics or quotas, those are Unknown.
+
+    Without `templates` the templates of services are left alone, whatever their specs say; without a prober no golden request is asked,
+    and a rollout that needs one waits.
+    """
 
     store: Store
     platform: Platform
@@ -51,6 +59,8 @@ class ReconcilePorts:
     ids: Ids
     metrics: Metrics | None = None
     quota: Quota | None = None
+    templates: TemplatePlatform | None = None
+    prober: Prober | None = None
 
 
 def handle_wake(headers: Mapping[str, str], read: ReadBody, ports: ReconcilePorts) -> Handled:
@@ -109,7 +119,7 @@ def _look(service: ServiceId, trigger: str, ports: ReconcilePorts) -> str:
         return _without_spec(service, snapshot, folded, ports)
     document = snapshot.document
     managed = ManagedService(document=document, state=folded.state, fleet=snapshot.fleet)
-    observation = observe(service, folded.state, platform=ports.platform, metrics=ports.metrics, quota=ports.quota)
+    observation, seen = _observe(service, document, folded.state, ports)
     plan = decide(managed, observation, began)
     if acts_on(plan, document.spec.autonomy):
         observation = with_fleet_usage(observation, managed, ports.store, began)
@@ -119,11 +129,31 @@ def _look(service: ServiceId, trigger: str, ports: ReconcilePorts) -> str:
     look = Look(service=service, trigger=trigger, document=document, observation=observation, plan=plan, acting=acting, now=began)
     committed = _commit(look, snapshot, folded, ports)
     outcome = committed.words
-    if committed.act is not None:
-        outcome = f"{_act(look, committed, ports)}: {committed.words}"
-    if folded.more or committed.act is not None:
+    if committed.announced:
+        outcome = f"{_act(look, committed, seen, ports)}: {committed.words}"
+    if folded.more or committed.announced:
         ports.bus.publish_wakes([Wake.of(service, "more facts" if folded.more else "after a change")])
     return outcome
+
+
+def _observe(service: ServiceId, document: ServiceDocument, state: ServiceState, ports: ReconcilePorts) -> tuple[Observation, Seen | None]:
+    """The world as it is, and of a spec that says what an instance is to be, the template next to it."""
+    if ports.templates is None or document.spec.serving is None:
+        return observe(service, state, platform=ports.platform, metrics=ports.metrics, quota=ports.quota), None
+    cloud_run: Observed | Unknown
+    seen = None
+    try:
+        reading = ports.templates.read_service(service)
+        seen = see(document, state, reading, ports.templates, ports.prober)
+        cloud_run = reading.observed
+    except ServiceMissing:
+        cloud_run = Unknown(reason=f"there is no Cloud Run service {service.resource_name}")
+    except Retry as retry:
+        cloud_run = Unknown(reason=retry.reason[:500])
+    except Refused as refusal:
+        cloud_run = Unknown(reason=f"Cloud Run refuses to be read: {refusal.message[:450]}")
+    looked = observe(service, state, platform=ports.platform, metrics=ports.metrics, quota=ports.quota, cloud_run=cloud_run)
+    return (looked if seen is None else looked.model_copy(update={"template": seen.view})), seen
 
 
 def _only_folded(service: ServiceId, snapshot: Snapshot, folded: _Folded, ports: ReconcilePorts) -> str:
@@ -146,6 +176,9 @@ def _check_time(service: ServiceId, began: datetime, ports: ReconcilePorts) -> N
 
 def _announced_elsewhere(state: ServiceState, now: datetime) -> bool:
     """Whether a change is announced and not yet known to be written: its announcer may be at it this very moment."""
+    write = state.rollout.write if state.rollout is not None else None
+    if write is not None and not write.sent and now < write.lease_expires_at:
+        return True
     return state.act is not None and state.act.operation is None and not lease_over(state.act, now)
 
 
@@ -188,11 +221,13 @@ class _Committed:
     state: ServiceState
     act: Act | None = None
     token: str = ""
+    announced: bool = False
+    """Whether a write stands in the state that this look is to make now."""
 
 
 def _commit(look: Look, snapshot: Snapshot, folded: _Folded, ports: ReconcilePorts) -> _Committed:
     """Write what changed, with the decision and the announcement of an act; nothing if nothing changed."""
-    plan = look.plan
+    plan, rollout = look.plan, look.plan.state.rollout
     essence = fingerprint(plan, look.document.spec.autonomy)
     decision, act, slot = None, None, None
     said = folded.state.decision_fingerprints
@@ -203,17 +238,23 @@ def _commit(look: Look, snapshot: Snapshot, folded: _Folded, ports: ReconcilePor
         recorded = plan.state.unwritten.decision_id if repeated and plan.state.unwritten is not None else None
         decision_id = recorded or ports.ids.new_id()
         seen, usage = look.observation.cloud_run, look.observation.fleet_usage
+        act_id = None
         if look.acting and isinstance(seen, Observed) and usage is not None:
-            generation = look.document.generation
-            act = announce(plan, seen, act_id=ports.ids.new_id(), decision_id=decision_id, generation=generation, now=look.now)
+            act_id = ports.ids.new_id()
             slot = ActSlot.next_of(usage)
-        decision = record(look, decision_id, act) if recorded is None else None
+            if plan.rollout is None:
+                generation = look.document.generation
+                act = announce(plan, seen, act_id=act_id, decision_id=decision_id, generation=generation, now=look.now)
+            elif rollout is not None:
+                rollout = announced(rollout, plan.rollout.kind, act_id=act_id, generation=seen.generation, now=look.now)
+        decision = record(look, decision_id, act_id) if recorded is None else None
     state = plan.state.model_copy(
         update={
             "act": act or plan.state.act,
+            "rollout": rollout,
             "decision_fingerprints": () if essence is None else said if again else (*said, essence)[-KEPT_FINGERPRINTS:],
             "last_decision_id": decision.decision_id if decision else plan.state.last_decision_id,
-            "next_look_at": _due(folded.state.next_look_at, plan, act, look.now),
+            "next_look_at": _due(folded.state.next_look_at, plan, slot, look.now),
         }
     )
     if act is not None:
@@ -222,7 +263,7 @@ def _commit(look: Look, snapshot: Snapshot, folded: _Folded, ports: ReconcilePor
     if state == (snapshot.state or ServiceState(id=look.service)) and decision is None and not parked:
         return _Committed("nothing to do", state)
     token = ports.store.commit(look.service, token=snapshot.token, state=state, decision=decision, parked=parked, act_slot=slot)
-    return _Committed(plan.explanation, state, act, token)
+    return _Committed(plan.explanation, state, act, token, announced=slot is not None)
 
 
 def _announced(state: ServiceState, act: Act, look: Look) -> ServiceState:
@@ -234,19 +275,24 @@ def _announced(state: ServiceState, act: Act, look: Look) -> ServiceState:
     return state.model_copy(update={"usd_per_hour_at_max": counted, "conditions": stated})
 
 
-def _act(look: Look, committed: _Committed, ports: ReconcilePorts) -> str:
+def _act(look: Look, committed: _Committed, template: Seen | None, ports: ReconcilePorts) -> str:
     seen = look.observation.cloud_run
-    if committed.act is None or not isinstance(seen, Observed):
+    if not isinstance(seen, Observed):
         return "nothing to write"
     if (ports.clock.now() - look.now).total_seconds() > LOOK_WITHIN_SECONDS:
         return "announced, but this look took too long to begin a write; the next one settles it"
+    if committed.act is None:
+        if ports.templates is None or template is None:
+            return "nothing to write"
+        rollouts = RolloutExecutor(ports.store, ports.templates, ports.clock)
+        return rollouts.perform(look.service, committed.state, template.desired, etag=seen.etag, token=committed.token)
     executor = Executor(ports.store, ports.platform, ports.clock)
     return executor.perform(look.service, committed.state, committed.act, etag=seen.etag, token=committed.token)
 
 
-def _due(stored: datetime | None, plan: Plan, act: Act | None, now: datetime) -> datetime | None:
+def _due(stored: datetime | None, plan: Plan, slot: ActSlot | None, now: datetime) -> datetime | None:
     """When to look again. Where the next tick looks anyway, the stored time stays as it is: due is due, without a write."""
-    wanted = act.lease_expires_at if act is not None else plan.next_look_at
+    wanted = now + timedelta(seconds=ACT_LEASE_SECONDS) if slot is not None else plan.next_look_at
     next_tick = now + timedelta(seconds=TICK_SECONDS)
     if wanted is not None and stored is not None and max(stored, wanted) <= next_tick:
         return stored

@@ -10,7 +10,6 @@ from shared.records.observed import Observed
 from shared.records.plan import Plan
 from shared.records.service import Autonomy, ServiceDocument
 from shared.records.snapshot import Observation
-from shared.records.state import Act
 from shared.records.subject import ServiceId
 
 
@@ -29,18 +28,19 @@ class Look:
 
 def fingerprint(plan: Plan, autonomy: Autonomy) -> str | None:
     """Of what was decided, without times and words: the same decision is recorded once. None: nothing was decided."""
-    if not plan.changes and not plan.denials:
+    if not plan.changes and not plan.denials and plan.rollout is None:
         return None
     essence = [
         autonomy,
         list(plan.signals),
         [(change.field, change.before, change.after) for change in plan.changes],
+        None if plan.rollout is None else (plan.rollout.kind, plan.rollout.revision),
         sorted((denial.code, denial.field or "", -1 if denial.wanted is None else denial.wanted) for denial in plan.denials),
     ]
     return hashlib.sha256(json.dumps(essence).encode()).hexdigest()[:32]
 
 
-def record(look: Look, decision_id: str, act: Act | None) -> Decision:
+def record(look: Look, decision_id: str, act_id: str | None) -> Decision:
     """The decision, with what it was made from."""
     seen = look.observation.cloud_run if isinstance(look.observation.cloud_run, Observed) else None
     at_max = look.plan.state.usd_per_hour_at_max
@@ -61,7 +61,8 @@ def record(look: Look, decision_id: str, act: Act | None) -> Decision:
             usd_per_instance_hour=at_max / seen.max_in_force if seen and at_max is not None else None,
         ),
         changes=look.plan.changes,
+        rollout=look.plan.rollout,
         denials=look.plan.denials,
         explanation=look.plan.explanation[:1024],
-        act_id=act.act_id if act else None,
+        act_id=act_id,
     )

@@ -10,6 +10,7 @@ from shared.records.facts import LongText, ShortText
 from shared.records.metric import Metric
 from shared.records.observed import Bounds
 from shared.records.plan import Denial, FieldChange
+from shared.records.rollout import RolloutChange
 from shared.records.service import Autonomy
 from shared.records.signals import Signal
 from shared.records.subject import ServiceId
@@ -42,6 +43,7 @@ class Decision(Record):
     signals: tuple[Signal, ...]
     inputs: DecisionInputs
     changes: tuple[FieldChange, ...]
+    rollout: RolloutChange | None = None
     denials: tuple[Denial, ...]
     explanation: LongText
     act_id: ShortText | None = None

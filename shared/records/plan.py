@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from shared.records.base import Record, UtcTime
+from shared.records.rollout import RolloutChange
 from shared.records.service import OwnedField
 from shared.records.signals import Signal
 from shared.records.state import ServiceState
@@ -57,6 +58,12 @@ class DenialCode(StrEnum):
     """Somebody else changed the field since Trimtab last set it; people win, and their value is kept."""
     WRITE_FAILED = "write-failed"
     """Cloud Run refused the last write, or never made it effective."""
+    QUARANTINED = "quarantined"
+    """This template failed before; it is not deployed again until its content changes."""
+    WINDOW = "window"
+    """Template changes may start only in the spec's windows."""
+    TEMPLATE_UNKNOWN = "template-unknown"
+    """What the template should be cannot be said: the model's version is not known, or the spec cannot be rendered."""
 
 
 class FieldChange(Record):
@@ -88,6 +95,8 @@ class Plan(Record):
     signals: tuple[Signal, ...] = ()
     """The signals with an open incident, the most urgent first."""
     changes: tuple[FieldChange, ...] = ()
+    rollout: RolloutChange | None = None
+    """The step of a template change to be written; never together with `changes`."""
     denials: tuple[Denial, ...] = ()
     explanation: str
     """One readable sentence."""

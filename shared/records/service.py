@@ -35,6 +35,8 @@ class OwnedField(StrEnum):
 
     MIN_INSTANCE_COUNT = "scaling.min_instance_count"
     MAX_INSTANCE_COUNT = "scaling.max_instance_count"
+    TEMPLATE = "template"
+    """What an instance is made of, and which revision gets the traffic."""
 
 
 class Hold(Record):

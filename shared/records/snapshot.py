@@ -7,6 +7,7 @@ from shared.records.facts import LongText
 from shared.records.fleet import Fleet, FleetUsage
 from shared.records.metric import Metric, Unknown
 from shared.records.observed import Observed
+from shared.records.rollout import TemplateView
 from shared.records.service import ServiceDocument
 from shared.records.state import ServiceState
 
@@ -43,6 +44,8 @@ class Observation(Record):
     """None: not asked for, because nothing is about to change; the brakes are then not looked at."""
     operation: "OperationStatus | None" = None
     """Of the act under way, if it has one."""
+    template: TemplateView | None = None
+    """None: the spec says nothing of it."""
 
 
 class OperationStatus(Record):

@@ -13,6 +13,7 @@ from pydantic import Field, StringConstraints
 from shared.records.base import Record, UtcTime
 from shared.records.facts import LongText, ShortText
 from shared.records.observed import Bounds, Observed
+from shared.records.rollout import KEPT_QUARANTINED, LastRollout, Quarantined, Rollout
 from shared.records.service import OwnedField
 from shared.records.signals import Signal
 from shared.records.subject import ServiceId
@@ -159,7 +160,7 @@ class ForeignChange(Record):
 class Condition(Record):
     """A statement about the service with Kubernetes' meaning: True, False or Unknown, since when, why."""
 
-    type: Literal["Observed", "Converged", "Quiet", "Unlimited"]
+    type: Literal["Observed", "Converged", "Quiet", "Unlimited", "Current"]
     status: Literal["True", "False", "Unknown"]
     reason: ShortText
     message: StateText
@@ -203,6 +204,10 @@ class ServiceState(Record):
     quota_ceiling: QuotaCeiling | None = None
     foreign_changes: Annotated[tuple[ForeignChange, ...], Field(max_length=len(OwnedField))] = ()
     conditions: Annotated[tuple[Condition, ...], Field(max_length=8)] = ()
+    rollout: Rollout | None = None
+    last_rollout: LastRollout | None = None
+    quarantined: Annotated[tuple[Quarantined, ...], Field(max_length=KEPT_QUARANTINED)] = ()
+    """Templates that failed, the newest last."""
     last_decision_id: ShortText | None = None
     decision_fingerprints: Annotated[tuple[ShortText, ...], Field(max_length=KEPT_FINGERPRINTS)] = ()
     """Of the decisions recorded since it was last quiet, the newest last: none of them is recorded again."""

@@ -64,22 +64,45 @@ def with_traffic(service: run_v2.Service, traffic: Sequence[TrafficTarget]) -> r
     return result
 
 
+def with_template_of(service: run_v2.Service, revision: run_v2.Revision) -> run_v2.Service:
+    """The service with the template that the revision was made from: the fields that both messages have."""
+    result = clone(service)
+    source, target = run_v2.Revision.pb(revision), run_v2.RevisionTemplate.pb(result.template)
+    target.Clear()
+    fields = source.DESCRIPTOR.fields_by_name
+    for field in target.DESCRIPTOR.fields:
+        same = fields.get(field.name)
+        if same is None or field.name == "revision" or (field.has_presence and not source.HasField(field.name)):
+            continue
+        value = getattr(source, field.name)
+        if field.message_type is not None and field.message_type.GetOptions().map_entry:
+            getattr(target, field.name).update(value)
+        elif field.is_repeated:
+            getattr(target, field.name).extend(value)
+        elif field.message_type is not None:
+            getattr(target, field.name).CopyFrom(value)
+        else:
+            setattr(target, field.name, value)
+    return result
+
+
 def changed_fields(found: Sequence[Difference]) -> tuple[str, ...]:
     """The top-level fields (v2 JSON names) that a write of these differences replaces, in their order."""
     return tuple(sorted({each.path.split(".", 1)[0].split("[", 1)[0] for each in found}))
 
 
 def service_update(
-    before: run_v2.Service, after: run_v2.Service, *, etag: str, revision: str | None, version: str
+    before: run_v2.Service, after: run_v2.Service, *, etag: str, revision: str | None, version: str, again: bool = False
 ) -> run_v2.UpdateServiceRequest | None:
     """The one request that makes `before` into `after`, if the etag still holds; None where nothing differs in meaning.
 
-    `revision` names the new revision where the template differs.
+    `revision` names the new revision where the template differs; with `again` also where it does not: a revision for which Cloud Run
+    had no room is made once more under another name.
 
     Raises:
         ValueError: the template differs and no revision is named, or no etag is given (Cloud Run would write without looking).
     """
-    fields = _fields_to_write(service_to_json(before), service_to_json(after), etag=etag, revision=revision)
+    fields = _fields_to_write(service_to_json(before), service_to_json(after), etag=etag, revision=revision, again=again)
     if not fields:
         return None
     service = clone(after)
@@ -91,13 +114,13 @@ def service_update(
     return run_v2.UpdateServiceRequest(service=service, update_mask=field_mask_pb2.FieldMask(paths=paths))
 
 
-def rest_update(before: Json, after: Json, *, etag: str, revision: str | None, version: str) -> RestUpdate | None:
+def rest_update(before: Json, after: Json, *, etag: str, revision: str | None, version: str, again: bool = False) -> RestUpdate | None:
     """The same as one PATCH of the REST API, for what the client library has no field for.
 
     Raises:
         ValueError: as `service_update`.
     """
-    fields = _fields_to_write(before, after, etag=etag, revision=revision)
+    fields = _fields_to_write(before, after, etag=etag, revision=revision, again=again)
     if not fields:
         return None
     body: Json = {**{name: after[name] for name in fields if name in after}, "name": before["name"], "etag": etag}
@@ -107,14 +130,16 @@ def rest_update(before: Json, after: Json, *, etag: str, revision: str | None, v
     return RestUpdate(mask=fields, body=body)
 
 
-def _fields_to_write(before: Mapping[str, object], after: Mapping[str, object], *, etag: str, revision: str | None) -> tuple[str, ...]:
+def _fields_to_write(
+    before: Mapping[str, object], after: Mapping[str, object], *, etag: str, revision: str | None, again: bool
+) -> tuple[str, ...]:
     """The top-level fields that the write replaces, with who wrote; none where nothing differs in meaning."""
     found = differences(before, after)
-    if not found:
+    if not found and not again:
         return ()
     if not etag:
         raise ValueError("etag is empty: Cloud Run would write without looking whether the service changed; read it first")
-    fields = changed_fields(found)
+    fields = {*changed_fields(found), *(("template",) if again else ())}
     if "template" in fields and revision is None:
         raise ValueError("the template differs and no revision is named: name it, so that it is known when it is seen again")
     return tuple(sorted({*fields, "client", "clientVersion"}))

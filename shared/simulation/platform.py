@@ -15,7 +15,7 @@ from shared.records.subject import ServiceId
 from shared.rendering.document import rendered_document
 from shared.rendering.observed import observed_from_service, revision_reading
 from shared.rendering.scaling import scaling_update
-from shared.rendering.writes import rest_update, traffic_json
+from shared.rendering.writes import rest_update, service_update, traffic_json, with_template_of
 from shared.simulation.cloud_run import SimulatedCloudRun
 from shared.simulation.cloud_run_errors import SimulatedError
 from shared.simulation.cloud_run_json import from_json, mask_from_text, to_json
@@ -72,6 +72,7 @@ class SimulatedPlatform:
         serving: DesiredServing | None = None,
         revision: str | None = None,
         traffic: Sequence[TrafficTarget] | None = None,
+        again: bool = False,
         validate_only: bool = False,
     ) -> str | None:
         """Write template and traffic in one request; None where the service means the same already.
@@ -86,7 +87,7 @@ class SimulatedPlatform:
         after = before if serving is None else rendered_document(before, serving)
         if traffic is not None:
             after = {**after, "traffic": traffic_json(traffic)}
-        update = rest_update(before, after, etag=etag, revision=revision, version=CLIENT_VERSION)
+        update = rest_update(before, after, etag=etag, revision=revision, version=CLIENT_VERSION, again=again)
         if update is None:
             return None
         try:
@@ -96,6 +97,26 @@ class SimulatedPlatform:
                 principal=self._principal,
                 validate_only=validate_only,
             )
+        except SimulatedError as error:
+            raise classify(error.status, error.text) from error
+        return operation.name
+
+    def restore_template(self, service: ServiceId, *, etag: str, revision: str) -> str | None:
+        """Put the template of an existing revision back, under its name; None where the service means the same already.
+
+        Raises:
+            StaleEtag, RevisionNameTaken, QuotaRefused, Refused, ServiceMissing, Retry: see `cloudrun.refusals.classify`.
+        """
+        before = self._read(service)
+        if etag != before.etag:
+            raise StaleEtag(f"{service}: read at etag {etag!r}, now it is at {before.etag!r}: look again and decide again")
+        try:
+            found = self._cloud_run.get_revision(f"{service.resource_name}/revisions/{revision}")
+            after = with_template_of(before, found)
+            request = service_update(before, after, etag=etag, revision=revision, version=CLIENT_VERSION)
+            if request is None:
+                return None
+            operation = self._cloud_run.update_service(request.service, update_mask=request.update_mask, principal=self._principal)
         except SimulatedError as error:
             raise classify(error.status, error.text) from error
         return operation.name

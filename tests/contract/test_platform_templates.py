@@ -228,3 +228,29 @@ def test_a_reply_that_is_lost_leaves_the_write_where_it_is_found_by_its_name(
         platform.update_service(RANKER, etag=etag, serving=BIGGER, revision="ranker-b")
     assert platform.get_revision(RANKER, "ranker-b") is not None
     assert platform.update_service(RANKER, etag=etag_of(platform), serving=BIGGER, revision="ranker-b") is None
+
+
+def test_the_template_of_the_revision_that_serves_is_put_back_without_a_new_revision(
+    platform: TemplatePlatform, cloud_run: SimulatedCloudRun, clock: StandingClock
+) -> None:
+    cloud_run.set_start_up(NAME, outcome=Outcome.CRASHES)
+    pinned = [TrafficTarget(revision="ranker-a", percent=100)]
+    platform.update_service(RANKER, etag=etag_of(platform), serving=BIGGER, revision="ranker-b", traffic=pinned)
+    clock.pass_seconds(60)
+    assert platform.restore_template(RANKER, etag=etag_of(platform), revision="ranker-a") is not None
+    clock.pass_seconds(60)
+    reading = platform.read_service(RANKER)
+    assert (reading.observed.ready, reading.observed.latest_ready_revision) == (ReadyState.SUCCEEDED, "ranker-a")
+    assert platform.update_service(RANKER, etag=reading.observed.etag, serving=desired()) is None
+    assert [each.name.rsplit("/", 1)[-1] for each in cloud_run.list_revisions(NAME)] == ["ranker-b", "ranker-a"]
+    assert platform.restore_template(RANKER, etag=etag_of(platform), revision="ranker-a") is None
+    with pytest.raises(ServiceMissing):
+        platform.restore_template(RANKER, etag=etag_of(platform), revision="ranker-z")
+
+
+def test_a_revision_of_the_same_template_is_made_again_under_another_name_only_when_asked(
+    platform: TemplatePlatform, cloud_run: SimulatedCloudRun, clock: StandingClock
+) -> None:
+    assert platform.update_service(RANKER, etag=etag_of(platform), serving=desired(), revision="ranker-b") is None
+    assert platform.update_service(RANKER, etag=etag_of(platform), serving=desired(), revision="ranker-b", again=True) is not None
+    assert [each.name.rsplit("/", 1)[-1] for each in cloud_run.list_revisions(NAME)] == ["ranker-b", "ranker-a"]

@@ -21,6 +21,7 @@ from shared.simulation.cloud_run import SimulatedCloudRun
 from shared.simulation.gpu_service import place_service
 from shared.simulation.monitoring import notification
 from shared.simulation.platform import TRIMTAB, SimulatedPlatform
+from shared.simulation.prober import IN_PROCESS, SimulatedProber
 from shared.simulation.service_load import SimulatedLoad
 from tests.support.builders import NOW, RANKER, document
 from tests.support.tracing import Died, Trace, Traced
@@ -66,6 +67,8 @@ class Rig:
         if known_service:
             self.store.put_service(spec or document(high=10), if_generation=None)
         self.statuses: list[tuple[str, int]] = []
+        self.cloud_run.base_url = IN_PROCESS
+        self.prober = SimulatedProber(self.cloud_run)
         self.ids = SeededIds(self.clock)
         self.start_process(self.trace)
 
@@ -76,7 +79,9 @@ class Rig:
         platform = Traced("platform", SimulatedPlatform(self.cloud_run, now=self.clock.now), trace)
         self.alert_ports = AlertPorts.of(store, bus, self.clock)
         self.schedule_ports = SchedulePorts(store, bus, self.clock)
-        self.reconcile_ports = ReconcilePorts(store, platform, bus, self.clock, self.ids, metrics=self.load, quota=self.load)
+        self.reconcile_ports = ReconcilePorts(
+            store, platform, bus, self.clock, self.ids, metrics=self.load, quota=self.load, templates=platform, prober=self.prober
+        )
 
     def post(self, function: str, body: bytes, headers: Mapping[str, str] | None = None) -> int:
         """One HTTP request to a function; a process that dies gives no answer."""

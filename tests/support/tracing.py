@@ -20,6 +20,8 @@ EFFECTS = {
     "put_fleet": "store",
     "publish_wakes": "bus",
     "update_scaling": "platform",
+    "update_service": "platform",
+    "restore_template": "platform",
 }
 """Every method of a port that changes the outside, and the port it belongs to."""
 

@@ -209,3 +209,10 @@ def test_a_service_scaled_by_hand_to_nothing_is_unproved_once_it_is_settled() ->
         ).kind
 
     assert (after(6), after(7)) == (WAIT, UNPROVED)
+
+
+def test_a_failed_wait_for_instances_that_names_a_quota_is_the_quota() -> None:
+    text = "Quota exceeded for total allowable count of GPUs per project per region."
+    assert meaning_of(reason="MIN_INSTANCES_NOT_PROVISIONED", message=text).kind is VerdictKind.QUOTA
+    assert meaning_of(reason="MIN_INSTANCES_NOT_PROVISIONED", message=text, state="CONDITION_RECONCILING").kind is VerdictKind.WAIT
+    assert meaning_of(reason="MIN_INSTANCES_NOT_PROVISIONED").kind is VerdictKind.WAIT

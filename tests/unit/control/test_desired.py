@@ -159,3 +159,8 @@ def test_a_command_of_the_owners_keeps_its_model_and_its_batching_to_itself() ->
 def test_a_spec_that_leaves_the_template_to_its_owner_has_nothing_to_decide() -> None:
     with pytest.raises(ValueError, match=r"spec\.serving is not set"):
         desired_serving(ServiceSpec.model_validate({"scale": {"max_instance_count": 4}}))
+
+
+def test_an_owners_template_keeps_the_revisions_own_maximum() -> None:
+    assert desired(**OWN_ENTRY).max_instance_count is None
+    assert desired().max_instance_count == 4

@@ -1,0 +1,204 @@
+"""The template's part of a look: what the service's template is next to what the spec asks for, and the writes of a rollout."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from shared import log
+from shared.control.desired import VersionUnknown, desired_serving
+from shared.control.rollout import refused, sent, traffic_when_promoted, traffic_while_starting
+from shared.errors import Answer, QuotaRefused, Refused, Retry, ServiceMissing, StaleEtag, TokenConflict, TrimtabError
+from shared.ports import Clock, Prober, Store, TemplatePlatform
+from shared.records.metric import Unknown
+from shared.records.observed import RevisionReading, ServiceReading
+from shared.records.rollout import KEPT_TRAFFIC_TARGETS, Probe, Rollout, RolloutPhase, TemplateView
+from shared.records.service import ServiceDocument
+from shared.records.serving import DesiredServing, TrafficTarget
+from shared.records.state import ServiceState
+from shared.records.subject import ServiceId
+from shared.rendering.differences import Difference, differences
+from shared.rendering.document import read_document, rendered_document
+from shared.rendering.messages import Json
+from shared.rendering.names import template_hash
+
+WRITE_TRIES = 3
+"""The platform bumps etags by itself; two more looks get past one such bump and its end."""
+CHANGES_SHOWN = 10
+SHORT_LIMIT = 256
+VALUE_SHOWN = 40
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a look saw of the template: the view that is decided on, and what would be rendered (None: it cannot be said)."""
+
+    view: TemplateView
+    desired: DesiredServing | None
+    document: Json
+
+
+def see(document: ServiceDocument, state: ServiceState, reading: ServiceReading, platform: TemplatePlatform, prober: Prober | None) -> Seen:
+    """Look at the template.
+
+    Raises:
+        Retry: Cloud Run could not be asked.
+        Refused: Cloud Run does not let us read a revision.
+    """
+    wanted = _desired(document, reading.document)
+    rollout = state.rollout
+    candidate = platform.get_revision(document.id, rollout.revision) if rollout is not None else None
+    common = {
+        "traffic": traffic_of(reading.document),
+        "latest_created": _short(reading.document.get("latestCreatedRevision", "")),
+        "candidate": candidate,
+    }
+    if isinstance(wanted, Unknown):
+        return Seen(TemplateView.model_validate({**common, "wanted_hash": wanted, "differs": False}), None, reading.document)
+    after = rendered_document(reading.document, wanted)
+    found = [each for each in differences(reading.document, after) if each.new_revision]
+    view = TemplateView.model_validate(
+        {
+            **common,
+            "wanted_hash": template_hash(after["template"]),
+            "differs": bool(found),
+            "changes": tuple(_shown(each) for each in found[:CHANGES_SHOWN]),
+            "start_up_seconds": wanted.start_up_seconds or 240,
+            "probe": _probe(document, rollout, candidate, reading.document, prober),
+        }
+    )
+    return Seen(view, wanted, reading.document)
+
+
+def traffic_of(document: Json) -> tuple[TrafficTarget, ...]:
+    """Where the traffic goes, by revision; what follows the latest is named by the revision that is ready now.
+
+    While Cloud Run reconciles, what is asked for counts; afterwards what is in force (after a failure these are not the same).
+    """
+    said = document.get("traffic", []) if document.get("reconciling") else document.get("trafficStatuses") or document.get("traffic", [])
+    latest = _short(document.get("latestReadyRevision", ""))
+    targets = [
+        TrafficTarget(revision=each.get("revision") or latest, percent=int(each.get("percent", 0)), tag=each.get("tag") or None)
+        for each in said
+        if each.get("revision") or latest
+    ]
+    if not targets and latest:
+        return (TrafficTarget(revision=latest, percent=100),)
+    return tuple(targets[:KEPT_TRAFFIC_TARGETS])
+
+
+def _desired(document: ServiceDocument, seen: Json) -> DesiredServing | Unknown:
+    try:
+        return desired_serving(document.spec, version=_served_version(document, seen))
+    except VersionUnknown as unknown:
+        return Unknown(reason=str(unknown)[:500])
+    except (TrimtabError, ValueError) as error:
+        return Unknown(reason=f"the spec cannot be rendered: {error}"[:500])
+
+
+def _served_version(document: ServiceDocument, seen: Json) -> int | None:
+    """The version that the running template pins, if it is of the spec's model: `latest` never means an older one."""
+    serving = document.spec.serving
+    if serving is None or serving.model is None:
+        return None
+    try:
+        running = read_document(seen).model
+    except (TrimtabError, ValueError):
+        return None  # somebody else's template: it pins nothing that can be read
+    same = running is not None and (running.name, running.uri) == (serving.model.name, serving.model.uri)
+    return running.version if same and running is not None else None
+
+
+def _probe(
+    document: ServiceDocument, rollout: Rollout | None, candidate: RevisionReading | None, seen: Json, prober: Prober | None
+) -> Probe | None:
+    serving = document.spec.serving
+    if rollout is None or candidate is None or serving is None or serving.golden_request is None or serving.model is None:
+        return None
+    if rollout.phase not in {RolloutPhase.DEPLOYING, RolloutPhase.VERIFYING} or candidate.ready != "succeeded" or prober is None:
+        return None
+    uri = next((each.get("uri", "") for each in seen.get("trafficStatuses", []) if each.get("revision") == rollout.revision), "")
+    if not uri:
+        return Probe(ok=False, detail="the candidate has no address yet")
+    return prober.predict(str(uri), model=serving.model.name, body=serving.golden_request)
+
+
+def _shown(change: Difference) -> str:
+    """A difference in a few words; long values (files, scripts, argument lists) are only named."""
+    path = change.path.removeprefix("template.").replace("containers[(serving)].", "")
+    before, after = ("unset" if value is None else str(value) for value in (change.before, change.after))
+    if max(len(before), len(after)) > VALUE_SHOWN or "\n" in before + after:
+        return f"{path} changed"[:SHORT_LIMIT]
+    return f"{path} from {before} to {after}"[:SHORT_LIMIT]
+
+
+def _short(name: str) -> str:
+    return name.rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True)
+class RolloutExecutor:
+    """Performs announced writes of rollouts, fenced as those of the scaling bounds are."""
+
+    store: Store
+    platform: TemplatePlatform
+    clock: Clock
+
+    def perform(self, service: ServiceId, state: ServiceState, desired: DesiredServing | None, *, etag: str, token: str) -> str:
+        """Write what the state's rollout announces and record what became of it; returns that in a word.
+
+        Raises:
+            Retry: the outcome could not be recorded; Cloud Run may have been written.
+        """
+        rollout = state.rollout
+        assert rollout is not None  # noqa: S101 (only a state with an announced write gets here)
+        for _ in range(WRITE_TRIES):
+            if self.store.state_token(service) != token:
+                return "overtaken: the state was committed by somebody else"
+            try:
+                self._write(service, rollout, desired, etag)
+            except StaleEtag:
+                fresh = self._etag_if_unmoved(service, rollout)
+                if fresh is None:
+                    return "overtaken: Cloud Run is not any more what was decided on"
+                etag = fresh
+                continue
+            except Retry as lost:
+                return f"not known to be written ({lost.reason}); the next look will tell"
+            except (QuotaRefused, Refused, ServiceMissing) as refusal:
+                return self._refused(service, state, refusal, token)
+            self._record(service, state.model_copy(update={"rollout": sent(rollout)}), token)
+            return "written"
+        return "not written: the etag moved at every try"
+
+    def _write(self, service: ServiceId, rollout: Rollout, desired: DesiredServing | None, etag: str) -> None:
+        assert rollout.write is not None  # noqa: S101 (announced)
+        if rollout.write.kind == "restore":
+            serves = max(rollout.stable, key=lambda target: target.percent).revision
+            self.platform.restore_template(service, etag=etag, revision=serves)
+        elif rollout.write.kind == "promote":
+            self.platform.update_service(service, etag=etag, traffic=traffic_when_promoted(rollout))
+        else:
+            traffic = traffic_while_starting(rollout)
+            again = rollout.attempt > 1
+            self.platform.update_service(service, etag=etag, serving=desired, revision=rollout.revision, traffic=traffic, again=again)
+
+    def _refused(self, service: ServiceId, state: ServiceState, refusal: Answer, token: str) -> str:
+        text = str(refusal)
+        log.event("WARNING", "Cloud Run refused a write of a rollout", service=service, text=text)
+        self._record(service, refused(state, text, self.clock.now()), token)
+        return f"refused: {text}"
+
+    def _etag_if_unmoved(self, service: ServiceId, rollout: Rollout) -> str | None:
+        try:
+            seen = self.platform.get_service(service)
+        except (Retry, ServiceMissing, Refused) as unseen:
+            log.event("WARNING", "could not look again before the write", service=service, reason=unseen)
+            return None
+        assert rollout.write is not None  # noqa: S101 (announced)
+        return seen.etag if seen.generation == rollout.write.base_generation else None
+
+    def _record(self, service: ServiceId, state: ServiceState, token: str) -> None:
+        now: datetime = self.clock.now()
+        try:
+            self.store.commit(service, token=token, state=state.model_copy(update={"next_look_at": now}))
+        except TokenConflict:
+            log.event("WARNING", "outcome not recorded: somebody else looked meanwhile", service=service)

@@ -1,0 +1,125 @@
+"""A change of a service's template on its way: what is deployed, what it waits for, what became of the last one.
+
+Part of the service's state, and of what is observed for it. A rollout is told by names and hashes only: what it deploys is rendered
+anew from the spec at every look, and recognised by the hash in the revision's name.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from shared.records.base import Record, UtcTime
+from shared.records.facts import LongText, ShortText
+from shared.records.metric import Unknown
+from shared.records.observed import RevisionReading
+from shared.records.serving import RevisionName, TrafficTarget
+
+KEPT_QUARANTINED = 20
+KEPT_TRAFFIC_TARGETS = 20
+TemplateHash = Annotated[str, StringConstraints(pattern=r"^[a-z2-7]{10}$")]
+RolloutText = Annotated[str, StringConstraints(max_length=512)]
+
+
+class RolloutPhase(StrEnum):
+    """Where a rollout is."""
+
+    DEPLOYING = "deploying"
+    """The revision is written, or about to be, with none of the traffic; Cloud Run starts it."""
+    WAITING = "waiting"
+    """Cloud Run had no room for it: it is tried again under the next number."""
+    VERIFYING = "verifying"
+    """It is ready; the golden request must be answered, where the spec has one."""
+    PROMOTING = "promoting"
+    """All traffic goes to it, in one write."""
+    RESTORING = "restoring"
+    """It failed; the template of the revision that serves is put back, so that the next edit by anyone starts from a good one."""
+
+
+class RolloutWrite(Record):
+    """A write of a rollout, announced before Cloud Run is asked."""
+
+    act_id: ShortText
+    kind: Literal["deploy", "promote", "restore"]
+    announced_at: UtcTime
+    lease_expires_at: UtcTime
+    base_generation: int
+    times: Annotated[int, Field(ge=1)] = 1
+    """How often this write was announced in a row without reaching Cloud Run."""
+    sent: bool = False
+    """Cloud Run accepted it."""
+
+
+class Rollout(Record):
+    """A template on its way to the traffic."""
+
+    rollout_id: ShortText
+    revision: RevisionName
+    template_hash: TemplateHash
+    attempt: Annotated[int, Field(ge=1, le=99)]
+    phase: RolloutPhase
+    stable: Annotated[tuple[TrafficTarget, ...], Field(max_length=KEPT_TRAFFIC_TARGETS)]
+    """Where the traffic is, and stays until the candidate is verified."""
+    began_at: UtcTime
+    phase_since: UtcTime
+    deadline_at: UtcTime
+    """The candidate must be ready by then."""
+    retry_at: UtcTime | None = None
+    failed_probes: Annotated[int, Field(ge=0)] = 0
+    reason: RolloutText = ""
+    """Why it waits or is given up."""
+    write: RolloutWrite | None = None
+
+
+class Quarantined(Record):
+    """A template that failed: it is not deployed again until its content changes or a person says so."""
+
+    template_hash: TemplateHash
+    revision: RevisionName
+    reason: RolloutText
+    at: UtcTime
+
+
+class LastRollout(Record):
+    """How the last rollout ended."""
+
+    rollout_id: ShortText
+    revision: RevisionName
+    outcome: Literal["promoted", "failed", "superseded", "overtaken"]
+    detail: RolloutText = ""
+    at: UtcTime
+
+
+class RolloutChange(Record):
+    """A step of a rollout that a plan asks for."""
+
+    kind: Literal["deploy", "promote", "restore"]
+    revision: RevisionName
+    reason: LongText
+
+
+class Probe(Record):
+    """The answer to a golden request."""
+
+    ok: bool
+    detail: LongText = ""
+
+
+class TemplateView(Record):
+    """What was seen of a service's template and traffic, next to what is wanted."""
+
+    wanted_hash: TemplateHash | Unknown
+    """Of the template that the spec asks for; Unknown says why it cannot be said."""
+    differs: bool
+    """Whether the service's template means anything else than the wanted one."""
+    changes: Annotated[tuple[ShortText, ...], Field(max_length=10)] = ()
+    """The first of the differences, for people."""
+    start_up_seconds: Annotated[int, Field(ge=1)] = 240
+    """How long the wanted template may take to start."""
+    traffic: Annotated[tuple[TrafficTarget, ...], Field(max_length=KEPT_TRAFFIC_TARGETS)] = ()
+    """By revision; who follows the latest is named by the revision it is."""
+    latest_created: ShortText = ""
+    candidate: RevisionReading | None = None
+    """The rollout's revision; None: there is none of that name (yet)."""
+    probe: Probe | None = None
+    """Of the candidate, if it was asked."""

@@ -130,3 +130,20 @@ def test_the_serving_container_is_the_same_one_whether_or_not_it_has_a_name() ->
 def test_a_variable_is_named_by_its_name() -> None:
     after = service_to_json(overlay(rendered(), desired(environment={"A": "1"})))
     assert Difference("template.containers[(serving)].env[A].value", None, "1") in differences(service_to_json(rendered()), after)
+
+
+def test_a_driver_of_the_autoscaler_that_is_taken_out_is_told_from_one_that_is_left_alone() -> None:
+    out = service(scaling={"cpuUtilization": 0})
+    assert Difference("template.scaling.cpuUtilization", None, 0) in differences(service(), out)
+
+
+def test_the_start_up_boost_is_one_word_for_all_containers_of_a_revision() -> None:
+    def both(*boosted: bool) -> dict[str, Any]:
+        names = ("tfs", "collector")
+        containers = [
+            {"name": name, "image": "app:1", "resources": {"startupCpuBoost": on}} for name, on in zip(names, boosted, strict=True)
+        ]
+        return {"template": {"containers": containers}}
+
+    assert differences(both(True, False), both(True, True)) == ()
+    assert {found.path.rpartition(".")[2] for found in differences(both(False, False), both(True, False))} == {"startupCpuBoost"}

@@ -197,3 +197,11 @@ def test_the_document_of_a_rendered_service_names_no_revision_and_no_traffic() -
     document = service_to_json(rendered())
     assert "revision" not in document["template"]
     assert "traffic" not in document
+
+
+def test_a_size_for_a_container_without_resources_does_not_change_how_its_cpu_is_billed() -> None:
+    base = run_v2.Service(template=run_v2.RevisionTemplate(containers=[run_v2.Container(image="app:1")]))
+    wanted = own_entry(accelerator=None, gpu_zonal_redundancy=None, protocol="rest", cpu="2", memory="1Gi")
+    assert overlay(base, wanted).template.containers[0].resources.cpu_idle is True
+    rendered_one = desired(accelerator=None, gpu_zonal_redundancy=None)
+    assert overlay(base, rendered_one).template.containers[0].resources.cpu_idle is False

@@ -4,7 +4,7 @@ import pytest
 from google.cloud import run_v2
 
 from shared.records.serving import SetPoints
-from shared.rendering.document import read_document, rendered_document
+from shared.rendering.document import read_document, read_document_as_own, rendered_document
 from shared.rendering.messages import service_to_json
 from shared.rendering.reading import UnreadableServiceError, read_serving
 from shared.rendering.serving import overlay
@@ -90,3 +90,25 @@ def test_a_key_the_client_does_not_know_stays_where_it_was() -> None:
     secret = next(each for each in after["template"]["containers"][0]["env"] if each["name"] == "SECRET")
     assert secret["valueSource"] == {"vaultRef": {"path": "p"}}
     assert after["template"]["containers"][0]["resources"]["limits"]["cpu"] == "8"
+
+
+def test_a_driver_that_is_taken_out_is_a_set_point_of_0_in_rest() -> None:
+    wanted = desired(set_points=SetPoints(cpu_utilization="disabled", concurrency_utilization=0.3))
+    document = rendered_document(service_to_json(rendered()), wanted)
+    assert document["template"]["scaling"]["cpuUtilization"] == 0.0
+    assert read_document(document) == wanted
+
+
+def test_a_timeout_of_parts_of_a_second_is_left_as_it_is() -> None:
+    document = service_to_json(rendered(own_entry()))
+    document["template"]["timeout"] = "1.500s"
+    assert read_document(document).timeout_seconds is None
+    assert rendered_document(document, read_document(document)) == document
+
+
+def test_a_rendered_command_can_be_kept_as_the_owners() -> None:
+    document = service_to_json(rendered())
+    kept = read_document_as_own(document)
+    assert kept.own_entry is not None
+    assert (kept.model, kept.batching, kept.cpu) == (None, None, "4")
+    assert rendered_document(document, kept) == document

@@ -1,0 +1,158 @@
+"""`trimtab render`: the files that a spec becomes, and what it says of specs that it does not take."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from shared.cloudrun.documents import read_service_document
+from shared.rendering.document import read_document
+from shared.tfserving.batching import parse_batching
+from shared.tfserving.flags import faults, parse_flags
+from shared.tfserving.model_config import parse_model_config
+from tests.support.commands import RANKER, spec_file, trimtab
+from tests.support.specs import OWN_ENTRY
+
+EXPLODING = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}' if n else 'x'] * 50)}]\n" for n in range(8))
+"""Some lines of YAML that stand for more values than there are atoms in a cell."""
+
+
+def rendered(path: Path, which: str, *options: object) -> str:
+    done = trimtab("render", path, "--format", which, *options)
+    assert (done.exit_code, done.stderr) == (0, "")
+    return done.stdout
+
+
+def written(folder: Path, data: Any) -> Path:
+    path = folder / "spec.yaml"
+    path.write_text(data if isinstance(data, str) else yaml.safe_dump(data))
+    return path
+
+
+def refused(path: Path, *options: object, environment: dict[str, str | None] | None = None) -> str:
+    done = trimtab("render", path, *options, environment=environment)
+    assert (done.exit_code, done.stdout) == (2, "")
+    return done.stderr
+
+
+def test_the_yaml_is_the_service_without_revision_and_traffic_and_says_so(tmp_path: Path) -> None:
+    text = rendered(spec_file(tmp_path), "yaml")
+    service = read_service_document(text).service
+    assert service["name"] == "projects/acme-ml/locations/europe-west1/services/ranker"
+    assert service["scaling"] == {"minInstanceCount": 1, "maxInstanceCount": 6}
+    assert ("traffic" in service, "revision" in service["template"]) == (False, False)
+    assert "# The revision's name and the traffic are not in it: Trimtab's executor adds both when it writes." in text
+    found = read_document(service)
+    assert (found.model and found.model.version, found.timeout_seconds, found.own_entry) == (42, 30, None)
+
+
+def test_each_file_of_tf_serving_is_printed_alone_as_the_server_reads_it(tmp_path: Path) -> None:
+    spec = spec_file(tmp_path)
+    assert parse_batching(rendered(spec, "batching")).max_batch_size == 32
+    assert parse_model_config(rendered(spec, "models")).pinned_version() == 42
+    flags = parse_flags(rendered(spec, "flags").splitlines())
+    assert (faults(flags), flags.left_over, flags.bad, flags.given["enable_batching"]) == ([], (), (), True)
+
+
+def test_the_command_is_for_a_shell_and_says_what_gcloud_does_beside_it(tmp_path: Path) -> None:
+    text = rendered(spec_file(tmp_path), "command")
+    notes = [line for line in text.splitlines() if line.startswith("# ")]
+    assert text.splitlines()[len(notes)] == "gcloud beta run deploy ranker \\"
+    assert "# The command uses gcloud beta because of --max; that track sets the service's launch stage to BETA" in notes
+
+
+def test_what_gcloud_has_no_flag_for_is_named(tmp_path: Path) -> None:
+    text = rendered(spec_file(tmp_path, set_points={"concurrency_utilization": 0.5}), "command")
+    assert "# gcloud cannot say /template/scaling/concurrencyUtilization: 0.5 has no flag" in text
+
+
+def test_all_of_them_stand_under_headings_that_are_comments(tmp_path: Path) -> None:
+    spec = spec_file(tmp_path)
+    everything = trimtab("render", spec).stdout
+    assert [line for line in everything.splitlines() if line.startswith("# ----")] == [
+        "# ---- The service, for gcloud run services replace FILE",
+        "# ---- The same as one command",
+        "# ---- batching.config, for --batching_parameters_file",
+        "# ---- models.config, for --model_config_file",
+        "# ---- The arguments of tensorflow_model_server",
+    ]
+    assert all(rendered(spec, which) in everything for which in ("yaml", "command", "batching", "models", "flags"))
+
+
+def test_a_version_is_needed_where_the_spec_says_latest_and_only_there(tmp_path: Path) -> None:
+    model = {"name": "ranker", "uri": "gs://acme-models/ranker"}
+    latest = spec_file(tmp_path, "latest.yaml", model=model)
+    assert "model.version is latest: say which it is with --version N, the number of a folder of gs://acme-models/ranker" in refused(latest)
+    assert parse_model_config(rendered(latest, "models", "--version", 7)).pinned_version() == 7
+    assert "the spec pins version 42" in refused(spec_file(tmp_path), "--version", 7)
+
+
+def test_an_owners_command_is_rendered_with_a_warning_and_has_no_files_of_ours(tmp_path: Path) -> None:
+    spec = spec_file(tmp_path, model=None, **OWN_ENTRY)
+    assert "# CAREFUL: own_entry." in rendered(spec, "yaml")
+    assert "# CAREFUL: own_entry." in rendered(spec, "command")
+    for which in ("batching", "models", "flags"):
+        assert "own_entry keeps the owner's command" in refused(spec, "--format", which)
+    assert trimtab("render", spec).stdout.count("# Nothing: own_entry") == 3
+
+
+def test_without_batching_there_is_no_batching_file(tmp_path: Path) -> None:
+    spec = spec_file(tmp_path, batching="off")
+    assert "spec.serving.batching is off: there is no batching file" in refused(spec, "--format", "batching")
+    assert "# Nothing: spec.serving.batching is off" in trimtab("render", spec).stdout
+
+
+def test_every_reason_for_a_refusal_is_said_with_field_value_limit_and_fix(tmp_path: Path) -> None:
+    said = refused(spec_file(tmp_path, cpu=2, image="tensorflow/serving:latest-gpu"))
+    assert "refused for 2 reasons:" in said
+    assert "spec.serving.image: tensorflow/serving:latest-gpu: the tag latest-gpu moves" in said
+    assert "spec.serving.cpu: 2: " in said
+    assert said.count("allowed: ") == said.count("fix: ") == 2
+
+
+def test_allow_lists_come_from_the_environment_which_needs_no_project(tmp_path: Path) -> None:
+    said = refused(spec_file(tmp_path), environment={"TRIMTAB_ALLOWED_BUCKETS": "other-models, more-*"})
+    assert "spec.serving.model.uri: acme-models: the bucket is not on this deployment's allow-list; allowed: other-models, more-*" in said
+    assert trimtab("render", spec_file(tmp_path), environment={"TRIMTAB_ALLOWED_BUCKETS": "acme-*"}).exit_code == 0
+
+
+def test_a_setting_that_is_wrong_is_named(tmp_path: Path) -> None:
+    said = refused(spec_file(tmp_path), environment={"TRIMTAB_ALLOWED_BUCKETS": "a*b"})
+    assert "TRIMTAB_ALLOWED_BUCKETS" in said
+    assert "a*b" in said
+
+
+def test_a_spec_that_leaves_the_template_alone_renders_nothing(tmp_path: Path) -> None:
+    data = {"service": RANKER["service"], "spec": {"scale": {"max_instance_count": 4}}}
+    assert "spec.serving is not set: Trimtab steers the scaling bounds" in refused(written(tmp_path, data))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "a spec is a mapping with service and spec"),
+        ("service: a\nspec: 1\nservice: b\n", "line 3: not YAML of a spec: 'service' is here a second time, first in line 1: keep one"),
+        ("a: &a {b: 1}\nc: {<<: *a}\n", "line 2: not YAML of a spec: merge keys (<<) are not read"),
+        ("a: 1\n---\nb: 2\n", "line 2: not YAML of a spec: but found another document"),
+        ("a: [1, 2\n", "line 2: not YAML of a spec"),
+        ("? [a, b]\n: 1\n", "line 1: not YAML of a spec: the name of a field is needed here"),
+        ("a: !!python/object:os.system {}\n", "could not determine a constructor"),
+        ("a: 2026-13-45\n", "put it in quotes where a text is meant"),
+        ("a: " + "9" * 5_000 + "\n", "put it in quotes where a text is meant"),
+        ("a: " + "[" * 3_000 + "]" * 3_000 + "\n", "it is nested too deep"),
+        ("a: \x07\n", "not YAML: "),
+        (EXPLODING, "more than 50000 values"),
+    ],
+)  # fmt: skip
+def test_what_is_no_yaml_of_a_spec_is_refused_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+    assert said in refused(written(tmp_path, text))
+
+
+def test_a_file_that_cannot_be_read_is_named_with_the_reason(tmp_path: Path) -> None:
+    assert "No such file or directory" in refused(tmp_path / "absent.yaml")
+    assert "Is a directory" in refused(tmp_path)
+    (tmp_path / "latin").write_bytes(b"service: caf\xe9\n")
+    assert "byte 12 is not UTF-8" in refused(tmp_path / "latin")
+    (tmp_path / "large").write_bytes(b"#" * 1_048_577)
+    assert "larger than 1048576 bytes" in refused(tmp_path / "large")

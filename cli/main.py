@@ -5,9 +5,12 @@ from typing import Annotated
 
 import typer
 
+from cli.adopt import adopt
 from cli.demo import demo
 from cli.local import local
+from cli.plan import plan
 from cli.read import read
+from cli.render import render
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -34,3 +37,6 @@ def main(
 app.command()(demo)
 app.command()(local)
 app.command()(read)
+app.command()(render)
+app.command()(plan)
+app.command()(adopt)

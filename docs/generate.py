@@ -127,7 +127,7 @@ def documents_page() -> str:
 
 def commands_page() -> str:
     """docs/reference/commands.md: what `--help` prints."""
-    names = ("", "demo", "local", "read")
+    names = ("", "demo", "local", "read", "render", "plan", "adopt")
     parts = []
     for name in names:
         shown = run(["trimtab", *([name] if name else []), "--help"])
@@ -149,7 +149,7 @@ def readme(text: str) -> str:
     def fill(match: re.Match[str]) -> str:
         return f"{match['open']}\n```text\n{run(match['command'].split())}```\n<!-- end -->"
 
-    return re.sub(r"(?P<open><!-- output: (?P<command>[a-z -]+) -->)\n.*?<!-- end -->", fill, text, flags=re.DOTALL)
+    return re.sub(r"(?P<open><!-- output: (?P<command>[a-z0-9 ./_-]+) -->)\n.*?<!-- end -->", fill, text, flags=re.DOTALL)
 
 
 def pages() -> dict[Path, str]:

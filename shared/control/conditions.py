@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from shared.control.episodes import open_signals
-from shared.control.rollout import is_current
+from shared.control.rollout_parts import is_current
 from shared.records.metric import Unknown
 from shared.records.plan import Denial, DenialCode
 from shared.records.rollout import TemplateView

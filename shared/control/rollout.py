@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from shared.cloudrun.conditions import VerdictKind, meaning_of
+from shared.control.rollout_parts import Step, all_on, candidate, stopped
+from shared.control.rollout_start import start
 from shared.control.timing import (
     ACT_LEASE_SECONDS,
     PROBE_FAILURES,
@@ -22,7 +24,6 @@ from shared.control.timing import (
 )
 from shared.records.metric import Unknown
 from shared.records.observed import Observed, ReadyState
-from shared.records.plan import Denial, DenialCode
 from shared.records.rollout import (
     KEPT_QUARANTINED,
     LastRollout,
@@ -32,28 +33,11 @@ from shared.records.rollout import (
     RolloutWrite,
     TemplateView,
 )
-from shared.records.service import Hold, OwnedField
-from shared.records.serving import TrafficTarget
 from shared.records.snapshot import ManagedService
 from shared.records.state import STATE_TEXT_LIMIT, ServiceState
-from shared.records.windows import opens_at
-
-CANDIDATE_TAG = "candidate"
-"""Gives the candidate an address of its own while it has no traffic."""
 
 _BAD_TEMPLATE = frozenset({VerdictKind.FAILED_REVISION, VerdictKind.REFUSED})
 _NO_ROOM = frozenset({VerdictKind.QUOTA, VerdictKind.RETRY, VerdictKind.REVISION_LIMIT})
-
-
-@dataclass(frozen=True)
-class Step:
-    """What one look at a rollout came to: the state, a write to announce, what was denied, when to look again."""
-
-    state: ServiceState
-    write: Literal["deploy", "promote", "restore"] | None = None
-    reason: str = ""
-    denials: tuple[Denial, ...] = ()
-    next_look_at: datetime | None = None
 
 
 def advance(service: ManagedService, view: TemplateView, observed: Observed, now: datetime) -> Step:
@@ -65,7 +49,7 @@ def advance(service: ManagedService, view: TemplateView, observed: Observed, now
     state = service.state
     rollout = state.rollout
     if rollout is None:
-        return _start(service, view, observed, now)
+        return start(service, view, observed, now)
     if rollout.write is not None:
         settled = _settle(rollout, view, now)
         if settled is None:
@@ -138,72 +122,6 @@ class _Look:
         return self.now + timedelta(seconds=TICK_SECONDS)
 
 
-def _start(service: ManagedService, view: TemplateView, observed: Observed, now: datetime) -> Step:
-    state = service.state
-    if isinstance(view.wanted_hash, Unknown):
-        return Step(state, denials=(_denial(DenialCode.TEMPLATE_UNKNOWN, view.wanted_hash.reason),))
-    if is_current(view, service.document.id.name):
-        return Step(state)
-    known = next((each for each in reversed(state.quarantined) if each.template_hash == view.wanted_hash), None)
-    if known is not None:
-        text = f"revision {known.revision} of this template failed at {known.at:%Y-%m-%d %H:%M} UTC: {known.reason}"
-        return Step(state, denials=(_denial(DenialCode.QUARANTINED, text),))
-    stopped = _stopped(service, now)
-    if stopped is not None:
-        return Step(state, denials=(stopped[0],), next_look_at=stopped[1])
-    opens = opens_at(service.document.spec.windows, now)
-    if opens > now:
-        text = f"template changes may start from {opens:%a %H:%M} UTC on"
-        return Step(state, denials=(_denial(DenialCode.WINDOW, text),), next_look_at=opens)
-    if observed.reconciling or state.act is not None:
-        text = "another change of this service is under way; one at a time"
-        return Step(state, denials=(_denial(DenialCode.IN_FLIGHT, text),), next_look_at=now + timedelta(seconds=TICK_SECONDS))
-    rollout = _candidate(service, view, view.wanted_hash, attempt=1, now=now)
-    reason = "; ".join(view.changes) or "the traffic is not on the wanted revision"
-    return Step(state.model_copy(update={"rollout": rollout}), "deploy", reason, next_look_at=now + timedelta(seconds=TICK_SECONDS))
-
-
-def is_current(view: TemplateView, service: str) -> bool:
-    """Whether all traffic is on a revision of the wanted template: known by its name, or by being the newest of that very template."""
-    shares = {target.revision for target in view.traffic if target.percent}
-    by_name = f"{service}-{view.wanted_hash}-"
-    return bool(shares) and all(
-        revision.startswith(by_name) or (not view.differs and revision == view.latest_created) for revision in shares
-    )
-
-
-def _candidate(service: ManagedService, view: TemplateView, wanted: str, *, attempt: int, now: datetime) -> Rollout:
-    revision = f"{service.document.id.name}-{wanted}-{attempt}"
-    stable = tuple(target for target in view.traffic if target.tag != CANDIDATE_TAG)
-    return Rollout(
-        rollout_id=f"{wanted}-{now:%Y%m%dT%H%M%S}",
-        revision=revision,
-        template_hash=wanted,
-        attempt=attempt,
-        phase=RolloutPhase.DEPLOYING,
-        stable=stable,
-        began_at=now,
-        phase_since=now,
-        deadline_at=now + timedelta(seconds=view.start_up_seconds + ROLLOUT_SLACK_SECONDS),
-    )
-
-
-def traffic_while_starting(rollout: Rollout) -> tuple[TrafficTarget, ...]:
-    """All traffic where it was, by name, and an address of its own for the candidate."""
-    kept = tuple(target for target in rollout.stable if target.revision != rollout.revision)
-    return (*kept, TrafficTarget(revision=rollout.revision, percent=100 - sum(target.percent for target in kept), tag=CANDIDATE_TAG))
-
-
-def traffic_when_promoted(rollout: Rollout) -> tuple[TrafficTarget, ...]:
-    """All traffic on the candidate; tags that others gave stay where they are."""
-    tags = tuple(
-        target.model_copy(update={"percent": 0})
-        for target in rollout.stable
-        if target.tag is not None and target.revision != rollout.revision
-    )
-    return (TrafficTarget(revision=rollout.revision, percent=100), *tags)
-
-
 def _settle(rollout: Rollout, view: TemplateView, now: datetime) -> Rollout | None:
     """The rollout with its write settled by what Cloud Run shows; None while it may still be on its way.
 
@@ -213,8 +131,8 @@ def _settle(rollout: Rollout, view: TemplateView, now: datetime) -> Rollout | No
     assert write is not None  # noqa: S101 (the caller looked)
     arrived = {
         "deploy": view.candidate is not None,
-        "promote": _all_on(view, rollout.revision),
-        "restore": view.differs,
+        "promote": all_on(view, rollout.revision),
+        "restore": view.template_revision == rollout.revision if rollout.rollback else view.differs,
     }[write.kind]
     if arrived:
         return rollout.model_copy(update={"write": None})
@@ -224,21 +142,21 @@ def _settle(rollout: Rollout, view: TemplateView, now: datetime) -> Rollout | No
     return rollout if lease_over else None
 
 
-def _all_on(view: TemplateView, revision: str) -> bool:
-    shares = {target.revision for target in view.traffic if target.percent}
-    return shares == {revision}
-
-
 def _moved_by_others(look: _Look) -> bool:
     """Whether somebody moved the traffic since the candidate was deployed: people win."""
     mine = {(target.revision, target.percent) for target in look.rollout.stable if target.percent}
     shares = {(target.revision, target.percent) for target in look.view.traffic if target.percent}
-    return shares != mine and not _all_on(look.view, look.rollout.revision)
+    return shares != mine and not all_on(look.view, look.rollout.revision)
 
 
 def _superseded(look: _Look) -> Step | None:
     """The end of a rollout whose template nobody wants any more, or whose traffic somebody moved; None if it goes on."""
     rollout, view = look.rollout, look.view
+    if rollout.rollback:
+        pin = look.service.document.pin
+        return None if pin is not None and pin.revision == rollout.revision else _ended(look, "superseded", "the rollback was taken back")
+    if look.service.document.pin is not None:
+        return _ended(look, "superseded", f"a rollback to {look.service.document.pin.revision} was asked for")
     if not isinstance(view.wanted_hash, Unknown) and view.wanted_hash != rollout.template_hash:
         return _ended(look, "superseded", "the spec asks for another template now")
     if view.candidate is not None and _moved_by_others(look):
@@ -285,10 +203,10 @@ def _retry(look: _Look) -> Step:
     rollout = look.rollout
     if rollout.retry_at is not None and look.now < rollout.retry_at:
         return Step(look.state, next_look_at=rollout.retry_at)
-    stopped = _stopped(look.service, look.now)
-    if stopped is not None:
-        return Step(look.state, denials=(stopped[0],), next_look_at=stopped[1])
-    again = _candidate(look.service, look.view, rollout.template_hash, attempt=rollout.attempt + 1, now=look.now)
+    held = stopped(look.service, look.now)
+    if held is not None:
+        return Step(look.state, denials=(held[0],), next_look_at=held[1])
+    again = candidate(look.service, look.view, rollout.template_hash, attempt=rollout.attempt + 1, now=look.now)
     again = again.model_copy(update={"stable": rollout.stable, "rollout_id": rollout.rollout_id})
     state = look.state.model_copy(update={"rollout": again})
     return Step(state, "deploy", f"attempt {again.attempt}: {rollout.reason}", next_look_at=look.tick)
@@ -308,22 +226,25 @@ def _verifying(look: _Look) -> Step:
             if failed >= PROBE_FAILURES:
                 return _give_up(look, f"the golden request failed {failed} times in a row: {probe.detail}")
             return Step(look.keeping(failed_probes=failed), reason=f"golden request: {probe.detail}", next_look_at=look.tick)
-    stopped = _stopped(look.service, look.now)
-    if stopped is not None:
-        return Step(look.state, denials=(stopped[0],), next_look_at=stopped[1])
+    held = stopped(look.service, look.now)
+    if held is not None:
+        return Step(look.state, denials=(held[0],), next_look_at=held[1])
     return _promoting(look.in_phase(RolloutPhase.PROMOTING))
 
 
 def _promoting(look: _Look) -> Step:
     rollout = look.rollout
-    if _all_on(look.view, rollout.revision) and not look.observed.reconciling:
+    if all_on(look.view, rollout.revision) and not look.observed.reconciling:
+        if rollout.rollback:
+            return _restoring(look.in_phase(RolloutPhase.RESTORING))
         return _ended(look, "promoted", "ready, verified, all traffic on it")
     ended = _superseded(look)
     if ended is not None:
         return ended
-    if _all_on(look.view, rollout.revision):
+    if all_on(look.view, rollout.revision):
         return Step(look.keeping(write=None), next_look_at=look.tick)
-    return _write_again(look, "promote", f"{rollout.revision} is ready" + (" and answers" if _is_probed(look) else ""))
+    ready = f"{rollout.revision} is ready" + (" and answers" if _is_probed(look) else "")
+    return _write_again(look, "promote", rollout.reason if rollout.rollback else ready)
 
 
 def _is_probed(look: _Look) -> bool:
@@ -333,6 +254,10 @@ def _is_probed(look: _Look) -> bool:
 
 def _restoring(look: _Look) -> Step:
     rollout, view = look.rollout, look.view
+    if rollout.rollback:
+        if view.template_revision == rollout.revision:
+            return _ended(look, "promoted", "rolled back: traffic and template are those of this revision")
+        return _write_again(look, "restore", rollout.reason)
     elsewhere = not isinstance(view.wanted_hash, Unknown) and view.wanted_hash != rollout.template_hash
     if elsewhere or view.differs:
         # The service's template is not the bad one any more, or the next rollout is about to replace it.
@@ -376,24 +301,6 @@ def _ended(look: _Look, outcome: Literal["promoted", "failed", "superseded", "ov
         rollout_id=rollout.rollout_id, revision=rollout.revision, outcome=outcome, detail=detail[:STATE_TEXT_LIMIT], at=look.now
     )
     return Step(look.state.model_copy(update={"rollout": None, "last_rollout": last}), reason=detail, next_look_at=look.tick)
-
-
-def _stopped(service: ManagedService, now: datetime) -> tuple[Denial, datetime | None] | None:
-    """What a person holds: the fleet, the service, or its template."""
-    holds: list[tuple[DenialCode, str, Hold]] = []
-    if service.fleet.hold is not None:
-        holds.append((DenialCode.FLEET_HOLD, "the whole fleet", service.fleet.hold))
-    holds += [(DenialCode.HOLD, "the template" if hold.fields else "the service", hold) for hold in service.document.holds]
-    for code, what, hold in holds:
-        in_force = hold.expires_at is None or hold.expires_at > now
-        if in_force and (not hold.fields or OwnedField.TEMPLATE in hold.fields):
-            until = "without an end" if hold.expires_at is None else f"until {hold.expires_at:%Y-%m-%d %H:%M} UTC"
-            return _denial(code, f"{what} is held by {hold.author} {until}: {hold.reason}"), hold.expires_at
-    return None
-
-
-def _denial(code: DenialCode, message: str) -> Denial:
-    return Denial(code=code, field=OwnedField.TEMPLATE, message=message)
 
 
 _PHASES = {

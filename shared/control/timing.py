@@ -68,6 +68,9 @@ ROLLOUT_RETRY_AT_MOST_SECONDS = 3_600.0
 ROLLOUT_ATTEMPTS = 8
 """Candidates of one template that Cloud Run had no room for; after that a person must look."""
 
+CONTENDED_SECONDS = 24 * 3600.0
+"""A second change by others within this time of Trimtab's putting it back means that two hands disagree: people win."""
+
 PROBE_FAILURES = 3
 """A golden request that fails so often in a row, one tick apart, condemns the candidate; a single failure may be the network's."""
 

@@ -5,7 +5,8 @@ from datetime import datetime
 
 from shared import log
 from shared.control.desired import VersionUnknown, desired_serving
-from shared.control.rollout import refused, sent, traffic_when_promoted, traffic_while_starting
+from shared.control.rollout import refused, sent
+from shared.control.rollout_parts import to_restore, traffic_when_promoted, traffic_while_starting
 from shared.errors import Answer, QuotaRefused, Refused, Retry, ServiceMissing, StaleEtag, TokenConflict, TrimtabError
 from shared.ports import Clock, Prober, Store, TemplatePlatform
 from shared.records.metric import Unknown
@@ -18,7 +19,7 @@ from shared.records.subject import ServiceId
 from shared.rendering.differences import Difference, differences
 from shared.rendering.document import read_document, rendered_document
 from shared.rendering.messages import Json
-from shared.rendering.names import template_hash
+from shared.rendering.names import template_hash, value_hash
 
 WRITE_TRIES = 3
 """The platform bumps etags by itself; two more looks get past one such bump and its end."""
@@ -49,6 +50,7 @@ def see(document: ServiceDocument, state: ServiceState, reading: ServiceReading,
     common = {
         "traffic": traffic_of(reading.document),
         "latest_created": _short(reading.document.get("latestCreatedRevision", "")),
+        "template_revision": reading.document.get("template", {}).get("revision", ""),
         "candidate": candidate,
     }
     if isinstance(wanted, Unknown):
@@ -59,6 +61,7 @@ def see(document: ServiceDocument, state: ServiceState, reading: ServiceReading,
         {
             **common,
             "wanted_hash": template_hash(after["template"]),
+            "desired_hash": value_hash(wanted.to_stored()),
             "differs": bool(found),
             "changes": tuple(_shown(each) for each in found[:CHANGES_SHOWN]),
             "start_up_seconds": wanted.start_up_seconds or 240,
@@ -172,8 +175,7 @@ class RolloutExecutor:
     def _write(self, service: ServiceId, rollout: Rollout, desired: DesiredServing | None, etag: str) -> None:
         assert rollout.write is not None  # noqa: S101 (announced)
         if rollout.write.kind == "restore":
-            serves = max(rollout.stable, key=lambda target: target.percent).revision
-            self.platform.restore_template(service, etag=etag, revision=serves)
+            self.platform.restore_template(service, etag=etag, revision=to_restore(rollout))
         elif rollout.write.kind == "promote":
             self.platform.update_service(service, etag=etag, traffic=traffic_when_promoted(rollout))
         else:

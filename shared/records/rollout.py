@@ -68,7 +68,30 @@ class Rollout(Record):
     failed_probes: Annotated[int, Field(ge=0)] = 0
     reason: RolloutText = ""
     """Why it waits or is given up."""
+    rollback: bool = False
+    """The way back to a revision that exists: traffic first, then its template."""
     write: RolloutWrite | None = None
+
+
+class Served(Record):
+    """What all traffic was last seen on, and of which wish it is: whoever changes it afterwards is somebody else."""
+
+    revision: RevisionName
+    desired_hash: TemplateHash
+    since: UtcTime
+
+
+class ForeignTemplate(Record):
+    """Somebody else changed the template or the traffic of a service that was as its spec asks for."""
+
+    modifier: ShortText
+    seen_at: UtcTime
+    open: bool = True
+    """It still stands; False once the service is as its spec asks for again."""
+    healed_at: UtcTime | None = None
+    """When Trimtab began to put it back."""
+    contended: bool = False
+    """It was changed again soon after it was put back: it is left alone until the spec changes or a person releases it."""
 
 
 class Quarantined(Record):
@@ -110,6 +133,8 @@ class TemplateView(Record):
 
     wanted_hash: TemplateHash | Unknown
     """Of the template that the spec asks for; Unknown says why it cannot be said."""
+    desired_hash: TemplateHash | None = None
+    """Of what the spec asks for, whatever else the service holds; None where it cannot be said."""
     differs: bool
     """Whether the service's template means anything else than the wanted one."""
     changes: Annotated[tuple[ShortText, ...], Field(max_length=10)] = ()
@@ -119,6 +144,8 @@ class TemplateView(Record):
     traffic: Annotated[tuple[TrafficTarget, ...], Field(max_length=KEPT_TRAFFIC_TARGETS)] = ()
     """By revision; who follows the latest is named by the revision it is."""
     latest_created: ShortText = ""
+    template_revision: ShortText = ""
+    """The revision's name that stands in the service's template."""
     candidate: RevisionReading | None = None
     """The rollout's revision; None: there is none of that name (yet)."""
     probe: Probe | None = None

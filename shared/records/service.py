@@ -11,12 +11,16 @@ from pydantic import Field, model_validator
 
 from shared.records.base import Record, UtcTime
 from shared.records.facts import LongText, ShortText
-from shared.records.serving import ServingSpec
+from shared.records.serving import RevisionName, ServingSpec
 from shared.records.subject import ServiceId
 from shared.records.windows import Window
 
 MAX_INSTANCES_LIMIT = 1_000
 """Above what Cloud Run gives any service; a larger bound is a typing mistake."""
+
+
+MAX_HOLDS = 50
+"""Of one service; a person who needs more wants one hold of the whole service."""
 
 
 class Autonomy(StrEnum):
@@ -95,6 +99,15 @@ class ServiceSpec(Record):
     """When template changes may start, in UTC; none: always."""
 
 
+class Pin(Record):
+    """All traffic stays on one revision, given by a rollback; the next change of the spec ends it."""
+
+    revision: RevisionName
+    reason: LongText
+    author: ShortText
+    created_at: UtcTime
+
+
 class ServiceDocument(Record):
     """The stored document: spec, its generation, and the holds people gave by command."""
 
@@ -102,4 +115,7 @@ class ServiceDocument(Record):
     id: ServiceId
     generation: Annotated[int, Field(ge=1)] = 1
     spec: ServiceSpec
-    holds: tuple[Hold, ...] = ()
+    holds: Annotated[tuple[Hold, ...], Field(max_length=MAX_HOLDS)] = ()
+    released_at: UtcTime | None = None
+    """The last release: changes by others that were seen before it are not held on to any more."""
+    pin: Pin | None = None

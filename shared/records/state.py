@@ -13,7 +13,7 @@ from pydantic import Field, StringConstraints
 from shared.records.base import Record, UtcTime
 from shared.records.facts import LongText, ShortText
 from shared.records.observed import Bounds, Observed
-from shared.records.rollout import KEPT_QUARANTINED, LastRollout, Quarantined, Rollout
+from shared.records.rollout import KEPT_QUARANTINED, ForeignTemplate, LastRollout, Quarantined, Rollout, Served
 from shared.records.service import OwnedField
 from shared.records.signals import Signal
 from shared.records.subject import ServiceId
@@ -208,6 +208,8 @@ class ServiceState(Record):
     last_rollout: LastRollout | None = None
     quarantined: Annotated[tuple[Quarantined, ...], Field(max_length=KEPT_QUARANTINED)] = ()
     """Templates that failed, the newest last."""
+    served: Served | None = None
+    foreign_template: ForeignTemplate | None = None
     last_decision_id: ShortText | None = None
     decision_fingerprints: Annotated[tuple[ShortText, ...], Field(max_length=KEPT_FINGERPRINTS)] = ()
     """Of the decisions recorded since it was last quiet, the newest last: none of them is recorded again."""

@@ -28,6 +28,7 @@ DEFAULT_CONCURRENCY_BELOW_ONE_CPU = 1
 DEFAULT_CPU = "1"
 DEFAULT_MEMORY = "512Mi"
 DEFAULT_PORT = 8080
+GPU = "nvidia.com/gpu"
 SERVING = "(serving)"
 """The container that takes the requests, whatever its name."""
 _PROBE_DEFAULTS: Mapping[str, int] = {"timeoutSeconds": 1, "periodSeconds": 10, "failureThreshold": 3, "initialDelaySeconds": 0}
@@ -57,8 +58,9 @@ def canonical_template(template: Mapping[str, Any]) -> Json:
     """A revision's template in its normal form, without the revision's name."""
     result: Json = {key: value for key, value in template.items() if key != "revision"}
     containers = [_container(each) for each in result.get("containers", [])]
-    gpu = bool(result.get("nodeSelector", {}).get("accelerator")) or any(each["resources"].get("nvidia.com/gpu") for each in containers)
+    gpu = bool(result.get("nodeSelector", {}).get("accelerator")) or any(each["resources"].get(GPU) for each in containers)
     serving = next((each for each in containers if each.get("ports")), containers[0] if containers else {})
+    _say_for_all(containers, serving, gpu=gpu)
     for each in containers:
         if each is serving:
             each["ports"] = [_port(port) for port in each.get("ports", []) or [{}]]
@@ -85,6 +87,18 @@ def canonical_template(template: Mapping[str, Any]) -> Json:
     if gpu:
         pruned["gpuZonalRedundancyDisabled"] = result["gpuZonalRedundancyDisabled"]
     return pruned
+
+
+def _say_for_all(containers: list[Json], serving: Json, *, gpu: bool) -> None:
+    """What one container says for the whole instance."""
+    # The boost is one word of the revision in v1 and in gcloud: one container that has it is enough.
+    boosted = any(each["resources"]["startupCpuBoost"] for each in containers)
+    for each in containers:
+        each["resources"]["startupCpuBoost"] = boosted
+    if gpu and serving:
+        # An instance has one GPU, and is billed for as long as it is up: Cloud Run takes nothing else.
+        holder = next((each for each in containers if each["resources"].get(GPU)), serving)
+        holder["resources"] |= {GPU: holder["resources"].get(GPU) or "1", "cpuIdle": False}
 
 
 def canonical_traffic(targets: list[Mapping[str, Any]]) -> Json:
@@ -201,7 +215,8 @@ def _keyed(elements: list[Json], key: str) -> Json:
     return result
 
 
-_KEEP_EMPTY: Callable[[str], bool] = frozenset({"value", "manualInstanceCount"}).__contains__
+_KEEP_EMPTY: Callable[[str], bool] = frozenset({"value", "manualInstanceCount", "cpuUtilization", "concurrencyUtilization"}).__contains__
+"""Where zero or nothing says something else than absence: a set-point of 0 takes a driver of the autoscaler out."""
 
 
 def _pruned(value: Any, name: str = "") -> Any:

@@ -6,9 +6,6 @@ from typing import Any
 
 from shared.rendering.canonical import canonical_service
 
-VALUE_LIMIT = 2_000
-"""Characters of a value that a difference repeats."""
-
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -31,6 +28,11 @@ _LISTS = frozenset({"containers", "env", "volumes", "volumeMounts"})
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Difference, ...]:
     """Everything that differs in meaning between two v2 JSON documents of a service, in the order of the paths."""
     return tuple(sorted(_walk("", canonical_service(before), canonical_service(after)), key=lambda found: found.path))
+
+
+def contents(document: Mapping[str, Any]) -> tuple[Difference, ...]:
+    """Everything that a document says, as differences to a service that is not there."""
+    return tuple(sorted(_walk("", {}, canonical_service(document)), key=lambda found: found.path))
 
 
 def _walk(path: str, before: Any, after: Any) -> Iterator[Difference]:

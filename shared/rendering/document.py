@@ -1,9 +1,11 @@
 """A service as a v2 JSON document with what is desired written over it: what plans compare and REST writes send."""
 
+from pydantic import ValidationError
+
 from shared.records.observed import Bounds
-from shared.records.serving import DesiredServing
+from shared.records.serving import DesiredServing, SetPoints
 from shared.rendering.messages import Json, carried, service_from_json, service_to_json, set_points_of, with_set_points
-from shared.rendering.reading import read_serving
+from shared.rendering.reading import UnreadableServiceError, read_as_own, read_serving
 from shared.rendering.serving import overlay
 
 
@@ -25,4 +27,22 @@ def read_document(document: Json) -> DesiredServing:
         ValueError: it is no document of a service.
         UnreadableServiceError: no spec can say it.
     """
-    return read_serving(service_from_json(document), set_points=set_points_of(document))
+    return read_serving(service_from_json(document), set_points=_set_points(document))
+
+
+def read_document_as_own(document: Json) -> DesiredServing:
+    """The same with the command kept as the owner's, even where Trimtab rendered it.
+
+    Raises:
+        ValueError, UnreadableServiceError: as `read_document`.
+    """
+    return read_as_own(service_from_json(document), set_points=_set_points(document))
+
+
+def _set_points(document: Json) -> SetPoints | None:
+    try:
+        return set_points_of(document)
+    except ValidationError as error:
+        where = "template.scaling"
+        problems = "; ".join(f"{where}.{'.'.join(map(str, each['loc']))}={each['input']!r}: {each['msg']}" for each in error.errors()[:1])
+        raise UnreadableServiceError(f"no spec can say this service: {problems}") from None

@@ -11,7 +11,7 @@ from google.cloud import run_v2
 from google.protobuf import json_format
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from shared.records.serving import SetPoints
+from shared.records.serving import DISABLED, SetPoints
 
 M = TypeVar("M")
 Json = dict[str, Any]
@@ -69,7 +69,7 @@ def with_set_points(document: Json, set_points: SetPoints) -> Json:
     for theirs, ours in _SET_POINTS.items():
         value = getattr(set_points, ours)
         if value is not None:
-            scaling[theirs] = value
+            scaling[theirs] = 0.0 if value == DISABLED else value
     return {**document, "template": {**template, "scaling": scaling}}
 
 
@@ -89,8 +89,8 @@ def carried(original: Json, rendered: Json) -> Json:
 
 
 def _set_point(value: Any) -> Any:
-    """As our record has it; REST says `disabled` in capitals or as an object in some copies of the documentation."""
-    return value.lower() if isinstance(value, str) else value
+    """As our record has it. In REST both are numbers, and 0 takes a driver out (REST reference, RevisionScaling)."""
+    return DISABLED if value == 0 else value
 
 
 def _carry(original: Any, rendered: Any, descriptor: Any) -> Any:

@@ -29,7 +29,12 @@ class OurName(NamedTuple):
 
 def template_hash(template: Mapping[str, Any]) -> str:
     """The hash of what a template (v2 JSON) means; the revision's name is not part of it."""
-    text = json.dumps(canonical_template(template), sort_keys=True, separators=(",", ":"))
+    return value_hash(canonical_template(template))
+
+
+def value_hash(value: Mapping[str, Any]) -> str:
+    """Ten characters that stand for a JSON value."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
     return base64.b32encode(hashlib.sha256(text.encode()).digest()).decode().lower()[:HASH_CHARACTERS]
 
 

@@ -3,8 +3,9 @@
 from google.cloud import run_v2
 from pydantic import ValidationError
 
+from shared.cloudrun.quantities import quantity
 from shared.errors import TrimtabError
-from shared.records.serving import DesiredServing, OwnEntry, Protocol, SetPoints, VpcAccess
+from shared.records.serving import DesiredServing, OwnEntry, Protocol, SetPoints
 from shared.rendering.canonical import canonical_service
 from shared.rendering.collector import is_our_collector
 from shared.rendering.entry import read_batching, read_extra_flags, read_model
@@ -28,8 +29,15 @@ def read_serving(service: run_v2.Service, *, set_points: SetPoints | None = None
         UnreadableServiceError: the service holds a value that a spec cannot say.
     """
     rendered = _rendered(service, set_points)
-    if rendered is not None:
-        return rendered
+    return read_as_own(service, set_points=set_points) if rendered is None else rendered
+
+
+def read_as_own(service: run_v2.Service, *, set_points: SetPoints | None = None) -> DesiredServing:
+    """The same with the command kept as the owner's, even where Trimtab rendered it.
+
+    Raises:
+        UnreadableServiceError: the service holds a value that a spec cannot say.
+    """
     template = service.template
     container = serving_container(clone(template))
     port = container.ports[0].container_port if container.ports else 0
@@ -38,7 +46,7 @@ def read_serving(service: run_v2.Service, *, set_points: SetPoints | None = None
         return DesiredServing.model_validate({**_common(service, set_points), "own_entry": entry.model_dump()})
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, each['loc']))}={str(each['input'])[:80]!r}: {each['msg']}" for each in error.errors()[:5])
-        raise UnreadableServiceError(f"{service.name.rsplit('/', 1)[-1]}: no spec can say this service: {problems}") from None
+        raise UnreadableServiceError(f"{service.name.rsplit('/', 1)[-1] or 'unnamed'}: no spec can say this service: {problems}") from None
 
 
 def _common(service: run_v2.Service, set_points: SetPoints | None) -> dict[str, object]:
@@ -49,8 +57,12 @@ def _common(service: run_v2.Service, set_points: SetPoints | None) -> dict[str, 
     accelerator = template.node_selector.accelerator or None
     if accelerator is None and any(GPU in each.resources.limits for each in template.containers):
         raise UnreadableServiceError(f"{GPU} is set and template.node_selector.accelerator is not: name the accelerator")
+    gpus = [each.resources.limits[GPU] for each in template.containers if GPU in each.resources.limits]
+    if any(quantity(each) != 1 for each in gpus) or len(gpus) > 1:
+        raise UnreadableServiceError(f"{GPU} is {', '.join(gpus)}: a spec says one GPU for each instance")
     protocol = Protocol.GRPC if container.ports and container.ports[0].name == "h2c" else Protocol.REST
-    seconds = raw.timeout.seconds if raw.HasField("timeout") else 0
+    # A timeout that is no whole number of seconds is left as it is: a spec cannot say it.
+    seconds = raw.timeout.seconds if raw.HasField("timeout") and not raw.timeout.nanos else 0
     return {
         "image": container.image,
         "protocol": protocol,
@@ -68,14 +80,18 @@ def _common(service: run_v2.Service, set_points: SetPoints | None) -> dict[str, 
     }
 
 
-def _vpc(template: run_v2.RevisionTemplate) -> VpcAccess | None:
+def _vpc(template: run_v2.RevisionTemplate) -> dict[str, object] | None:
     if not run_v2.RevisionTemplate.pb(template).HasField("vpc_access"):
         return None
     egress = EGRESS_OF.get(run_v2.VpcAccess.pb(template.vpc_access).egress)
     interfaces = interfaces_of(template)
     if not interfaces and not template.vpc_access.connector:
         return None
-    return VpcAccess(connector=template.vpc_access.connector, egress=egress, network_interfaces=interfaces)
+    return {
+        "connector": template.vpc_access.connector,
+        "egress": egress,
+        "network_interfaces": [each.model_dump() for each in interfaces],
+    }
 
 
 def _rendered(service: run_v2.Service, set_points: SetPoints | None) -> DesiredServing | None:

@@ -89,6 +89,9 @@ def _write_template(template: run_v2.RevisionTemplate, desired: DesiredServing) 
     _write_accelerator(template, desired)
     container = serving_container(template)
     container.image = desired.image
+    if (desired.cpu or desired.memory) and not run_v2.Container.pb(container).HasField("resources"):
+        # Without `resources` CPU is billed by the request; with them and no word on it, by the instance.
+        container.resources.cpu_idle = True
     for name, value in (("cpu", desired.cpu), ("memory", desired.memory)):
         if value is not None:
             container.resources.limits[name] = value
@@ -105,9 +108,9 @@ def _write_accelerator(template: run_v2.RevisionTemplate, desired: DesiredServin
         # Only where there is one: `resources` that appear, even empty ones, change how an instance is billed.
         if GPU in holder.resources.limits:
             del holder.resources.limits[GPU]
-        if raw.HasField("node_selector"):
+        if raw.HasField("node_selector") and raw.node_selector.accelerator:
             template.node_selector.accelerator = ""
-        raw.ClearField("gpu_zonal_redundancy_disabled")
+            raw.ClearField("gpu_zonal_redundancy_disabled")
         return
     template.node_selector.accelerator = desired.accelerator
     template.gpu_zonal_redundancy_disabled = not desired.gpu_zonal_redundancy
@@ -132,7 +135,7 @@ def _write_vpc(template: run_v2.RevisionTemplate, wanted: VpcAccess) -> None:
 def interfaces_of(template: run_v2.RevisionTemplate) -> tuple[NetworkInterface, ...]:
     """The template's own network interfaces."""
     return tuple(
-        NetworkInterface(network=each.network, subnetwork=each.subnetwork, tags=tuple(each.tags))
+        NetworkInterface.model_construct(network=each.network, subnetwork=each.subnetwork, tags=tuple(each.tags))
         for each in template.vpc_access.network_interfaces
     )
 

@@ -7,8 +7,9 @@ from typing import Any, get_args
 import pytest
 
 from shared.records.fleet import Fleet
+from shared.records.plan import DenialCode
 from shared.records.rollout import RolloutPhase
-from shared.records.service import Autonomy, Hold, OwnedField, ScaleBounds, ServiceDocument, ServiceSpec
+from shared.records.service import Autonomy, Hold, OwnedField, Pin, ScaleBounds, ServiceDocument, ServiceSpec
 from shared.records.serving import ServingSpec
 from shared.records.subject import Wake
 from shared.records.windows import Weekday, Window
@@ -205,6 +206,80 @@ def test_traffic_that_somebody_moves_meanwhile_ends_the_rollout() -> None:
 
 def _split(service: Any, shares: dict[str, int]) -> None:
     service.traffic = [{"type_": 2, "revision": revision, "percent": percent} for revision, percent in shares.items()]
+
+
+def edit(service: Any) -> None:
+    """What somebody does in the console: fewer requests at once, and the new revision gets all traffic."""
+    service.template.revision = ""
+    service.template.max_instance_request_concurrency = 5
+    service.traffic = []
+
+
+def concurrency(town: Town) -> int:
+    return int(town.cloud_run.get_service(NAME).template.max_instance_request_concurrency)
+
+
+def test_a_persons_change_of_the_template_stands_for_an_hour_and_is_then_put_back() -> None:
+    town = Town().settled()
+    wanted = concurrency(town)
+    town.cloud_run.change_by(NAME, "kim@example.com", edit=edit)
+    town.minutes(50)
+    assert concurrency(town) == 5
+    said = [each.explanation for each in town.store.decisions(RANKER, limit=5)]
+    assert any("kim@example.com changed the template" in each and "left alone until" in each for each in said)
+    town.minutes(40)
+    assert concurrency(town) == wanted
+    assert town.condition()[0] == "True"
+
+
+def test_a_change_made_again_after_it_was_put_back_is_contended_and_stands() -> None:
+    town = Town().settled()
+    town.cloud_run.change_by(NAME, "kim@example.com", edit=edit)
+    town.minutes(90)
+    town.cloud_run.change_by(NAME, "kim@example.com", edit=edit)
+    town.minutes(200)
+    assert concurrency(town) == 5
+    assert any(denial.code is DenialCode.CONTENDED for each in town.store.decisions(RANKER, limit=5) for denial in each.denials)
+
+
+def test_a_released_change_is_put_back_at_once() -> None:
+    town = Town().settled()
+    wanted = concurrency(town)
+    town.cloud_run.change_by(NAME, "kim@example.com", edit=edit)
+    town.minutes(12)
+    town.apply(document(2).model_copy(update={"released_at": town.clock.now()}))
+    town.minutes(12)
+    assert concurrency(town) == wanted
+
+
+def test_a_change_of_the_spec_takes_a_contended_service_up_again() -> None:
+    town = Town().settled()
+    for _ in range(2):
+        town.cloud_run.change_by(NAME, "kim@example.com", edit=edit)
+        town.minutes(90)
+    town.apply(document(2, cpu="8", memory="32Gi"))
+    town.minutes(12)
+    assert (concurrency(town) != 5, town.condition()[0]) == (True, "True")
+
+
+def test_a_rollback_moves_the_traffic_in_one_write_and_puts_the_template_back() -> None:
+    town = Town().settled()
+    good = town.revisions()[1]
+    town.apply(document(2, cpu="8", memory="32Gi"))
+    town.minutes(12)
+    assert town.traffic() == {town.revisions()[2]: 100}
+    before = len(town.writes())
+    pin = Pin(revision=good, reason="p99 doubled", author="kim", created_at=town.clock.now())
+    town.apply(document(3, cpu="8", memory="32Gi").model_copy(update={"pin": pin}))
+    town.minutes(6)
+    assert town.traffic() == {good: 100}
+    assert town.writes()[before:] == [("client", "client_version", "traffic"), ("client", "client_version", "template")]
+    assert town.cloud_run.get_service(NAME).template.revision == good
+    town.minutes(30)
+    assert (len(town.revisions()), town.traffic()) == (3, {good: 100})
+    town.apply(document(4, cpu="8", memory="32Gi"))
+    town.minutes(12)
+    assert town.traffic() == {town.revisions()[2]: 100}
 
 
 def tell(trace: Trace) -> dict[str, Any]:

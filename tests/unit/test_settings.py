@@ -21,6 +21,7 @@ def test_the_project_is_all_that_must_be_set() -> None:
         "firestore_database": "(default)",
         "wakes_topic": "wakes",
         "cloud_run_endpoint": None,
+        "cloud_run_rest_endpoint": None,
         "allowed_images": None,
         "allowed_service_accounts": None,
         "allowed_buckets": None,

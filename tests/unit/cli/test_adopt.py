@@ -75,7 +75,7 @@ def test_the_spec_says_where_it_came_from_what_stays_and_how_to_pin(tmp_path: Pa
     assert comments[0].startswith("acme-ml:europe-west4:ranker as it is, read from ")
     assert comments[1:] == [
         "scale.max_instance_count 3 is the revision's own maximum: the service has none",
-        "template.scaling.minInstanceCount 1 of the revision stays: Trimtab moves the service's",
+        "the revision's own minInstanceCount 1 stays: Trimtab moves the service's",
         "own_entry: the command and its arguments stay as they are, whatever the image serves; the spec only repeats them",
         "left alone: environment TF_FORCE_GPU_ALLOW_GROWTH, MODEL_NAME",
         "left alone: probes startupProbe",

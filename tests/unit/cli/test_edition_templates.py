@@ -1,4 +1,4 @@
-"""The local edition: a spec becomes a served revision through the real functions, the real client over gRPC and a predict call over HTTP."""
+"""The local edition: a spec becomes a served revision through the real functions, the real client and a predict call over HTTP."""
 
 from cli.edition import LocalEdition
 from cli.story import START

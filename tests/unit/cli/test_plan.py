@@ -77,6 +77,14 @@ def test_only_the_arguments_that_change_are_shown(tmp_path: Path, rendered: Path
     ]
 
 
+def test_of_long_lines_the_part_that_changes_is_shown(tmp_path: Path, rendered: Path) -> None:
+    long = "x" * 5_000
+    spec = spec_file(tmp_path, "long.yaml", environment={"LONG": f"{long}1"})
+    rendered.write_text(trimtab("render", spec, "--format", "yaml").stdout)
+    lines = trimtab("plan", spec_file(tmp_path, "new.yaml", environment={"LONG": f"{long}2"}), "--against", rendered).stdout.splitlines()
+    assert f"  environment.LONG: …{'x' * 40}1 -> …{'x' * 40}2" in lines
+
+
 def test_differences_are_no_failure_unless_the_exit_code_is_asked_for(tmp_path: Path, rendered: Path) -> None:
     spec = spec_file(tmp_path, "new.yaml", timeout_seconds=60)
     assert trimtab("plan", spec, "--against", rendered).exit_code == 0

@@ -55,10 +55,117 @@ def test_an_alert_in_a_push_body_carries_the_fields_of_both() -> None:
     )
 
 
+ENVELOPE = ("message_id", "data_base64_ok", "attributes", "ordering_key", "delivery_attempt")
+
+
+def row_in(name: str) -> dict[str, Any]:
+    return read_event(json.dumps(fixture(name)).encode())
+
+
 def test_headers_beside_the_body_are_used() -> None:
-    row = read_event(json.dumps(fixture("ce-binary-other-type")).encode())
-    assert (row["kind"], row["fields"]["message_id"]) == ("unknown", "55016")
-    assert "google.cloud.storage.object.v1.finalized" in row["parked"]
+    row = row_in("ce-binary-other-type")
+    assert (row["kind"], row["fields"]["message_id"], row["fields"]["name"]) == ("storage", "55016", "classify/3/saved_model.pb")
+
+
+def test_a_cloud_event_of_another_type_is_parked_with_its_type() -> None:
+    event = fixture("ce-binary-other-type")
+    event["headers"]["ce-type"] = "google.cloud.firestore.document.v1.created"
+    row = read_event(json.dumps(event).encode())
+    assert (row["kind"], row["key"], row["fields"]["message_id"]) == ("unknown", "55016", "55016")
+    assert row["parked"].startswith("unsupported: CloudEvent of type 'google.cloud.firestore.document.v1.created'")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "key", "subject"),
+    [
+        ("ce-object-finalized", "storage", "northwind-models/classify/12/saved_model.pb#1793604900500001", "56da3c043adf1c9822a8"),
+        ("push-object-none", "storage", "northwind-models/classify/12/saved_model.pb#1793604900500001:archive", "56da3c043adf1c9822a8"),
+        ("ce-audit-v1-replace", "audit", "aa1", "northwind-vision:us-east4:classify-images"),
+        ("audit-system-service-ready", "audit", "aa6", "northwind-vision:us-east4:classify-images"),
+        ("push-audit-system-revision", "audit", "aa7", "northwind-vision:us-east4:classify-images"),
+        ("push-command-apply", "command", "deploy-81", "northwind-vision:us-east4:classify-images"),
+        ("ce-command-hold", "command", "evt-5", "fleet"),
+    ],
+)
+def test_every_kind_has_its_key_and_its_subject(name: str, kind: str, key: str, subject: str) -> None:
+    row = row_in(name)
+    assert (row["kind"], row["parked"], row["key"], row["subject"]) == (kind, None, key, subject)
+    assert [field for field in ENVELOPE if field not in row["fields"]] == []
+    assert row["fields"]["problem"] is None
+
+
+def test_an_upload_says_which_object_and_which_model() -> None:
+    fields = row_in("push-object-delete-overwritten")["fields"]
+    wanted = {
+        "bucket": "northwind-models",
+        "name": "classify/12/saved_model.pb",
+        "generation": 1793604900500001,
+        "event": "delete",
+        "overwritten_by_generation": 1793605000600000,
+        "model": "gs://northwind-models/classify",
+    }
+    assert {name: fields[name] for name in wanted} == wanted
+
+
+def test_an_audit_entry_says_who_called_what() -> None:
+    fields = row_in("ce-audit-v2-last")["fields"]
+    wanted = {
+        "service": "run.googleapis.com",
+        "method": "google.cloud.run.v2.Services.UpdateService",
+        "principal": "sam@example.net",
+        "resource": "projects/northwind-vision/locations/us-east4/services/classify-images",
+        "status_code": None,
+        "log": "activity",
+        "operation": "last",
+        "ready": None,
+    }
+    assert {name: fields[name] for name in wanted} == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("ce-object-no-version", "no part of its path is a version's number"),
+        ("ce-audit-other-service", "not of Cloud Run"),
+        ("push-audit-read", "nothing was changed"),
+        ("audit-no-region", "no region"),
+    ],
+)
+def test_what_is_about_nothing_of_ours_is_not_parked_and_says_why(name: str, says: str) -> None:
+    row = row_in(name)
+    assert (row["parked"], row["subject"]) == (None, None)
+    assert says in row["fields"]["problem"]
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [
+        ("ce-object-no-generation", "name", "classify/12/saved_model.pb"),
+        ("push-object-new-event", "generation", 1793604900500001),
+        ("audit-no-id", "principal", "sam@example.net"),
+        ("push-command-wrong", "service", "classify-images"),
+    ],
+)
+def test_what_could_be_read_of_a_parked_body_is_shown(name: str, field: str, value: object) -> None:
+    row = row_in(name)
+    assert row["parked"] is not None
+    assert row["fields"][field] == value
+
+
+def test_every_problem_of_a_command_is_listed() -> None:
+    assert len(row_in("push-command-wrong")["fields"]["problems"]) == 4
+
+
+def test_a_bare_command_without_an_id_is_not_parked_and_has_no_key() -> None:
+    row = read_event(b'{"command": "reconcile", "service": "northwind-vision:us-east4:classify-images"}')
+    assert (row["parked"], row["key"], row["subject"]) == (None, None, "northwind-vision:us-east4:classify-images")
+    assert "no command_id" in row["fields"]["problem"]
+
+
+def test_a_bare_body_has_the_fields_of_an_envelope_that_says_nothing() -> None:
+    for name in ("latency-open", "audit-system-service-ready"):
+        fields = row_of(name)["fields"]
+        assert [fields[field] for field in ENVELOPE] == [None, True, {}, None, None]
 
 
 def test_the_body_beside_headers_may_be_text() -> None:

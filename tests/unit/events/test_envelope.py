@@ -88,6 +88,12 @@ def test_an_event_without_time_gets_none_invented() -> None:
     assert envelope.published_at is None
 
 
+def test_the_subject_may_hold_the_longest_name_of_an_object_percent_encoded() -> None:
+    subject = "objects/" + "%C3%A9" * 512
+    headers = {**BINARY, "ce-type": "google.cloud.storage.object.v1.finalized", "ce-subject": subject}
+    assert open_envelope(headers, b"{}").event_subject == subject
+
+
 def test_headers_that_are_no_attributes_of_an_event_are_passed_over() -> None:
     envelope = open_envelope({**BINARY, "ce-data": "x", "ce-extensions": "y", "ce-weird": "z"}, push(data="e30="))
     assert envelope.payload() == b"{}"

@@ -51,7 +51,7 @@ def test_an_address_without_tls_is_not_asked(uri: str) -> None:
 
 def test_missing_credentials_are_told_not_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> str:
-        raise auth.DefaultCredentialsError("none here")
+        raise auth.DefaultCredentialsError("none here")  # type: ignore[no-untyped-call]
 
     monkeypatch.setattr("google.oauth2.id_token.fetch_id_token", fail)
     probe = HttpProber().predict("https://ranker.example.com", model="ranker", body=GOLDEN)

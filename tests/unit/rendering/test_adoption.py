@@ -11,6 +11,7 @@ from shared.rendering.adoption import adopted, pin_command, pinned_traffic
 from shared.rendering.document import read_document
 from shared.rendering.messages import service_to_json
 from shared.rendering.reading import UnreadableServiceError
+from shared.rendering.service_plan import plan_service
 from tests.support.desired import desired, rendered
 
 SERVICE = ServiceId(project="acme-ml", region="europe-west1", name="ranker")
@@ -137,3 +138,13 @@ def test_a_connector_beside_network_interfaces_is_named() -> None:
 def test_a_tag_that_no_target_can_have_is_named() -> None:
     with pytest.raises(UnreadableServiceError, match="tag='Not A Tag'"):
         adopted(service(traffic=[{"revision": "ranker-a", "percent": 100, "tag": "Not A Tag"}]), SERVICE)
+
+
+def test_a_rendered_service_that_somebody_changed_by_hand_is_kept_as_they_left_it() -> None:
+    document = service_to_json(rendered())
+    document["template"]["containers"][0]["args"].append("--enable_profiler=false")
+    document["template"]["containers"][0]["livenessProbe"] = {"tcpSocket": {"port": 8500}}
+    found = adopted(document, SERVICE).spec
+    assert found.serving is not None
+    assert found.serving.own_entry is not None
+    assert plan_service(document, desired_serving(found), service=SERVICE, bounds=found.scale).differences == ()

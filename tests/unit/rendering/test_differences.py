@@ -138,12 +138,18 @@ def test_a_driver_of_the_autoscaler_that_is_taken_out_is_told_from_one_that_is_l
 
 
 def test_the_start_up_boost_is_one_word_for_all_containers_of_a_revision() -> None:
-    def both(*boosted: bool) -> dict[str, Any]:
-        names = ("tfs", "collector")
-        containers = [
-            {"name": name, "image": "app:1", "resources": {"startupCpuBoost": on}} for name, on in zip(names, boosted, strict=True)
-        ]
-        return {"template": {"containers": containers}}
+    def boosted(*names: str) -> dict[str, Any]:
+        every = [{"name": name, "image": "app:1", "resources": {"startupCpuBoost": name in names}} for name in ("tfs", "collector")]
+        return {"template": {"containers": every}}
 
-    assert differences(both(True, False), both(True, True)) == ()
-    assert {found.path.rpartition(".")[2] for found in differences(both(False, False), both(True, False))} == {"startupCpuBoost"}
+    assert differences(boosted("tfs"), boosted("tfs", "collector")) == ()
+    assert {found.path.rpartition(".")[2] for found in differences(boosted(), boosted("tfs"))} == {"startupCpuBoost"}
+
+
+def test_an_accelerator_means_one_gpu_billed_by_the_instance_whether_or_not_the_limit_says_so() -> None:
+    chosen = {"nodeSelector": {"accelerator": "nvidia-l4"}}
+    silent = {"template": {"containers": [{"image": "app:1"}], **chosen}}
+    said = {"template": {"containers": [{"image": "app:1", "resources": {"limits": {"nvidia.com/gpu": "1"}}}], **chosen}}
+    assert differences(silent, said) == ()
+    without = {"template": {**said["template"], "nodeSelector": {}}}
+    assert [found.path for found in differences(silent, without)] == ["template.nodeSelector.accelerator"]

@@ -112,3 +112,10 @@ def test_a_rendered_command_can_be_kept_as_the_owners() -> None:
     assert kept.own_entry is not None
     assert (kept.model, kept.batching, kept.cpu) == (None, None, "4")
     assert rendered_document(document, kept) == document
+
+
+def test_more_than_one_gpu_is_refused_instead_of_made_one() -> None:
+    document = service_to_json(rendered(own_entry()))
+    document["template"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = "4"
+    with pytest.raises(UnreadableServiceError, match=r"nvidia\.com/gpu is 4: a spec says one GPU for each instance"):
+        read_document(document)

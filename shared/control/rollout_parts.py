@@ -1,0 +1,103 @@
+"""What the steps of a rollout have in common: candidates, traffic, what a person holds. Pure."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from shared.control.timing import ROLLOUT_SLACK_SECONDS
+from shared.records.plan import Denial, DenialCode
+from shared.records.rollout import Rollout, RolloutPhase, TemplateView
+from shared.records.service import Hold, OwnedField
+from shared.records.serving import TrafficTarget
+from shared.records.snapshot import ManagedService
+from shared.records.state import ServiceState
+
+CANDIDATE_TAG = "candidate"
+"""Gives the candidate an address of its own while it has no traffic."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one look at a rollout came to: the state, a write to announce, what was denied, when to look again."""
+
+    state: ServiceState
+    write: Literal["deploy", "promote", "restore"] | None = None
+    reason: str = ""
+    denials: tuple[Denial, ...] = ()
+    next_look_at: datetime | None = None
+
+
+def is_current(view: TemplateView, service: str) -> bool:
+    """Whether all traffic is on a revision of the wanted template: known by its name, or by being the newest of that very template."""
+    shares = {target.revision for target in view.traffic if target.percent}
+    by_name = f"{service}-{view.wanted_hash}-"
+    return bool(shares) and all(
+        revision.startswith(by_name) or (not view.differs and revision == view.latest_created) for revision in shares
+    )
+
+
+def candidate(service: ManagedService, view: TemplateView, wanted: str, *, attempt: int, now: datetime) -> Rollout:
+    """The rollout that brings the wanted template to the traffic.
+
+    A revision of that very template that somebody else made (it is the newest, and nothing differs) is taken as it is.
+    """
+    theirs = attempt == 1 and not view.differs and bool(view.latest_created)
+    revision = view.latest_created if theirs else f"{service.document.id.name}-{wanted}-{attempt}"
+    stable = tuple(target for target in view.traffic if target.tag != CANDIDATE_TAG)
+    return Rollout(
+        rollout_id=f"{wanted}-{now:%Y%m%dT%H%M%S}",
+        revision=revision,
+        template_hash=wanted,
+        attempt=attempt,
+        phase=RolloutPhase.DEPLOYING,
+        stable=stable,
+        began_at=now,
+        phase_since=now,
+        deadline_at=now + timedelta(seconds=view.start_up_seconds + ROLLOUT_SLACK_SECONDS),
+    )
+
+
+def traffic_while_starting(rollout: Rollout) -> tuple[TrafficTarget, ...]:
+    """All traffic where it was, by name, and an address of its own for the candidate."""
+    kept = tuple(target for target in rollout.stable if target.revision != rollout.revision)
+    return (*kept, TrafficTarget(revision=rollout.revision, percent=100 - sum(target.percent for target in kept), tag=CANDIDATE_TAG))
+
+
+def traffic_when_promoted(rollout: Rollout) -> tuple[TrafficTarget, ...]:
+    """All traffic on the candidate; tags that others gave stay where they are."""
+    tags = tuple(
+        target.model_copy(update={"percent": 0})
+        for target in rollout.stable
+        if target.tag is not None and target.revision != rollout.revision
+    )
+    return (TrafficTarget(revision=rollout.revision, percent=100), *tags)
+
+
+def to_restore(rollout: Rollout) -> str:
+    """The revision whose template is put back: the one that serves."""
+    return rollout.revision if rollout.rollback else max(rollout.stable, key=lambda target: target.percent).revision
+
+
+def all_on(view: TemplateView, revision: str) -> bool:
+    """Whether all traffic is on that one revision."""
+    shares = {target.revision for target in view.traffic if target.percent}
+    return shares == {revision}
+
+
+def stopped(service: ManagedService, now: datetime) -> tuple[Denial, datetime | None] | None:
+    """What a person holds: the fleet, the service, or its template."""
+    holds: list[tuple[DenialCode, str, Hold]] = []
+    if service.fleet.hold is not None:
+        holds.append((DenialCode.FLEET_HOLD, "the whole fleet", service.fleet.hold))
+    holds += [(DenialCode.HOLD, "the template" if hold.fields else "the service", hold) for hold in service.document.holds]
+    for code, what, hold in holds:
+        in_force = hold.expires_at is None or hold.expires_at > now
+        if in_force and (not hold.fields or OwnedField.TEMPLATE in hold.fields):
+            until = "without an end" if hold.expires_at is None else f"until {hold.expires_at:%Y-%m-%d %H:%M} UTC"
+            return denial(code, f"{what} is held by {hold.author} {until}: {hold.reason}"), hold.expires_at
+    return None
+
+
+def denial(code: DenialCode, message: str) -> Denial:
+    """A denial of a template change."""
+    return Denial(code=code, field=OwnedField.TEMPLATE, message=message)

@@ -9,10 +9,13 @@ from pydantic import ValidationError
 from shared.errors import Park
 from shared.events.alert_meaning import meaning
 from shared.events.alert_reading import AlertReading, read_alert, usable
+from shared.events.ignored import Ignored
 from shared.events.lenient import shown
 from shared.records.facts import AlertFact
 from shared.records.parked import ParkCode
 from shared.records.subject import ServiceId
+
+__all__ = ["REGION_LABEL", "SERVICE_LABEL", "Ignored", "RoutedAlert", "parse_alert", "route"]
 
 SERVICE_LABEL = "trimtab_service"
 REGION_LABEL = "trimtab_region"
@@ -30,13 +33,6 @@ class RoutedAlert:
 
     service: ServiceId
     fact: AlertFact
-
-
-@dataclass(frozen=True, slots=True)
-class Ignored:
-    """A well-formed event that is about nothing: acknowledged, counted, not kept."""
-
-    reason: str
 
 
 def parse_alert(payload: bytes, *, published_at: datetime | None) -> RoutedAlert | Ignored:

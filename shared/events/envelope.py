@@ -28,6 +28,10 @@ from shared.errors import Park
 from shared.events.lenient import load_json, mapping, moment, number, shown
 from shared.records.parked import ParkCode
 
+STORAGE_EVENT = "google.cloud.storage.object.v1."
+"""What the types of Cloud Storage's CloudEvents begin with."""
+AUDIT_LOG_WRITTEN = "google.cloud.audit.log.v1.written"
+"""The type of the CloudEvent that carries an audit log entry."""
 MESSAGE_PUBLISHED = "google.cloud.pubsub.topic.v1.messagePublished"
 """The CloudEvent type that wraps a Pub/Sub message."""
 
@@ -38,7 +42,9 @@ ATTRIBUTE_NAME_LIMIT_BYTES = 256
 ATTRIBUTE_VALUE_LIMIT_BYTES = 1_024
 """Pub/Sub's own limits on a message's attributes: what lies beyond them never came through it."""
 IDENTIFIER_LIMIT_BYTES = 2_048
-"""No id, name or ordering key is longer: Pub/Sub allows 1,024 bytes for a key, Cloud Storage as much for the name in a subject."""
+"""No id, name or ordering key is longer: Pub/Sub allows 1,024 bytes for a key."""
+SUBJECT_LIMIT_BYTES = 4_096
+"""Cloud Storage allows 1,024 bytes for an object's name, and a subject may hold it percent-encoded: three bytes for each."""
 
 _VERSIONS = ("1.0", "0.3")
 _REQUIRED = ("specversion", "id", "source", "type")
@@ -179,7 +185,7 @@ def _cloud_event(
         published_at=moment(attributes.get("time")),
         event_type=_text(attributes, ("type",), faults),
         event_source=_text(attributes, ("source",), faults),
-        event_subject=_text(attributes, ("subject",), faults),
+        event_subject=_text(attributes, ("subject",), faults, SUBJECT_LIMIT_BYTES),
     )
     if faults:
         _refuse(f"CloudEvent: {faults[0]}")
@@ -260,14 +266,16 @@ def _attributes(value: object, faults: list[str]) -> dict[str, str]:
     return read
 
 
-def _text(content: Mapping[str, object], names: tuple[str, ...], faults: list[str]) -> str | None:
+def _text(
+    content: Mapping[str, object], names: tuple[str, ...], faults: list[str], limit_bytes: int = IDENTIFIER_LIMIT_BYTES
+) -> str | None:
     """The first of the spellings that is there; None where none is, or it is empty."""
     value = next((content[name] for name in names if content.get(name) is not None), None)
     if value is None or value == "":
         return None
-    if isinstance(value, str) and _fits(value, IDENTIFIER_LIMIT_BYTES):
+    if isinstance(value, str) and _fits(value, limit_bytes):
         return value
-    faults.append(f"{names[0]}: want a text of at most {IDENTIFIER_LIMIT_BYTES} bytes, got {shown(value)}")
+    faults.append(f"{names[0]}: want a text of at most {limit_bytes} bytes, got {shown(value)}")
     return None
 
 

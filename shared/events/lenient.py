@@ -18,6 +18,10 @@ SHOWN_CHARACTERS = 80
 LONGEST_INTEGER_DIGITS = 400
 """Longer integers are read as infinity: Python refuses to convert 4,300 digits, and no field of ours needs twenty."""
 
+INT64_LIMIT = 2**63
+"""Google's APIs write 64-bit integers as text; some senders write them as numbers."""
+
+_DIGITS = re.compile(r"[0-9]{1,19}")
 _NUMBER = re.compile(r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,4})?", re.ASCII)
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,12})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
@@ -87,6 +91,15 @@ def number(value: object) -> float | None:
     except OverflowError:
         return None
     return found if math.isfinite(found) else None
+
+
+def whole(value: object, limit: int = INT64_LIMIT) -> int | None:
+    """A whole number from 0 up to `limit`, itself excluded, from a JSON number or a text of digits; exact where a float would not be."""
+    if isinstance(value, str):
+        value = int(value) if _DIGITS.fullmatch(value) else None
+    elif isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit else None
 
 
 def moment(value: object) -> datetime | None:

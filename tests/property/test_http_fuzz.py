@@ -16,6 +16,7 @@ from shared import log
 from shared.events.alert import Ignored, parse_alert
 from shared.events.envelope import open_envelope
 from shared.records.parked import BODY_LIMIT_BYTES, ParkCode, Parked
+from shared.records.subject import document_id
 from tests.functions.apps import Functions, pushed, wake, wired
 from tests.support.mutate import Mutator
 
@@ -74,7 +75,8 @@ def kept(run: Run, sent: Sent) -> bool:
         return True
     envelope = open_envelope(sent.headers, sent.body)
     if sent.text == "parked\n":
-        return envelope.message_id is not None and f"{sent.function}:{envelope.message_id}" in run.parked
+        ids = (envelope.message_id, f"{envelope.event_source}:{envelope.message_id}")
+        return envelope.message_id is not None and any(document_id(f"{sent.function}:{id_}") in run.parked for id_ in ids)
     read = parse_alert(envelope.payload(), published_at=envelope.published_at)
     if isinstance(read, Ignored):
         return sent.text == "ignored\n"

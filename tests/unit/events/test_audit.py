@@ -220,7 +220,7 @@ def test_everything_foreign_is_bounded_and_on_one_line() -> None:
             authenticationInfo={
                 "principalEmail": long,
                 "principalSubject": long,
-                "serviceAccountDelegationInfo": [{"principalSubject": long}] * 500,
+                "serviceAccountDelegationInfo": [{"principalSubject": long}] * 20,
             },
             requestMetadata={"callerSuppliedUserAgent": long},
             status={"message": long},

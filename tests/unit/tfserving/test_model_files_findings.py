@@ -38,6 +38,10 @@ def test_scalars_and_fixed_first_dimensions() -> None:
     ]
 
 
+def test_a_first_dimension_of_zero_is_fixed_too() -> None:
+    assert batched(s=signature({"x": tensor(DT_FLOAT, (0, 4))}, {})) == [(FindingCode.INPUT_NOT_BATCHABLE, "s")]
+
+
 def test_without_batching_shapes_are_the_clients_affair() -> None:
     fixed = signature({"x": tensor(DT_FLOAT, ())}, {"y": tensor(DT_FLOAT, ())})
     assert findings(structure(s=fixed), size_bytes=0, batching_enabled=False) == ()

@@ -5,7 +5,6 @@ import struct
 import pytest
 
 from shared.tfserving.model_files_index import (
-    MAX_ENTRIES,
     VariablesIndex,
     VariablesIndexError,
     read_index,
@@ -54,12 +53,16 @@ def test_a_compressed_table_is_not_looked_into() -> None:
     assert read_index(table([(b"", bundle_header(1))], compression=1)) is None
 
 
-def test_too_many_entries_are_not_looked_into() -> None:
-    assert read_index(with_header(*[b""] * (MAX_ENTRIES + 1))) is None
+def test_too_many_entries_are_not_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.tfserving.model_files_index.MAX_ENTRIES", 10)
+    assert read_index(with_header(*[b""] * 9)) == VariablesIndex(1, (0,), 9)
+    assert read_index(with_header(*[b""] * 10)) is None
 
 
-def test_an_entry_too_large_is_not_looked_into() -> None:
-    assert read_index(with_header(part(7, bytes(2**20)))) is None
+def test_an_entry_too_large_is_not_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.tfserving.model_files_index.MAX_ENTRY_BYTES", 100)
+    assert read_index(with_header(part(7, bytes(98)))) == VariablesIndex(1, (0,), 1)
+    assert read_index(with_header(part(7, bytes(99)))) is None
 
 
 @pytest.mark.parametrize(
@@ -85,6 +88,7 @@ def test_an_entry_too_large_is_not_looked_into() -> None:
         (with_header(bundle_entry(1, 0, 4)), "an entry lies in data file 1 of 1 at byte 0, 4 bytes long"),
         (with_header(number(4, -1) + number(5, 4)), "an entry lies in data file 0 of 1 at byte -1, 4 bytes long"),
     ],
+    ids=lambda value: value if isinstance(value, str) else f"{len(value)} bytes",
 )
 def test_what_tensorflow_says_of_a_broken_index(data: bytes, text: str) -> None:
     assert refused(data) == text
@@ -100,6 +104,7 @@ def table_of(blocks: bytes, handles: bytes) -> bytes:
     ("body", "text"),
     [
         (b"", "bad block contents"),
+        (bytes(4), "failed to seek to header entry"),
         (b"\xff\xff\xff\x7f", "bad block contents"),
         (b"\x01\x00\x00" + b"\0\0\0\0\x01\0\0\0", "bad entry in block"),
         (b"\x00\x00\x09" + b"\0\0\0\0\x01\0\0\0", "bad entry in block"),

@@ -26,7 +26,7 @@ from shared.tfserving.model_files_names import MAX_OBJECT_NAME_BYTES, NoPlace, P
         ("1e3", None),
         ("0x1", None),
         ("1_000", None),
-        ("١", None),
+        ("\u0661", None),
         ("²", None),
         ("", None),
         (" ", None),
@@ -63,6 +63,12 @@ def test_what_a_shell_or_yaml_would_read_otherwise_is_a_name() -> None:
     assert place("b", "m$(reboot)/1/a: &b *c") == Place("b", "m$(reboot)", "1", "a: &b *c")
 
 
+def test_the_longest_name_that_cloud_storage_takes() -> None:
+    name = "m/7/" + "x" * (MAX_OBJECT_NAME_BYTES - 4)
+    assert isinstance(place("b", name), Place)
+    assert place("b", name + "x") is NoPlace.HOSTILE_NAME
+
+
 def test_a_folders_marker_inside_a_version_has_a_place() -> None:
     assert place("b", "m/1/variables/") == Place("b", "m", "1", "variables/")
 
@@ -74,7 +80,7 @@ def test_a_folders_marker_inside_a_version_has_a_place() -> None:
         ("models/ranker/1.0/saved_model.pb", NoPlace.NO_VERSION),
         ("models/ranker/1-tmp/saved_model.pb", NoPlace.NO_VERSION),
         ("models/ranker/-1/saved_model.pb", NoPlace.NO_VERSION),
-        ("models/ranker/١/saved_model.pb", NoPlace.NO_VERSION),
+        ("models/ranker/\u0661/saved_model.pb", NoPlace.NO_VERSION),
         ("README.md", NoPlace.NO_VERSION),
         ("models/9223372036854775808/saved_model.pb", NoPlace.VERSION_TOO_LARGE),
         ("models/ranker/7", NoPlace.NO_FILE),

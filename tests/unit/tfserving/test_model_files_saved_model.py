@@ -148,6 +148,7 @@ WHOLE = saved_model(meta_graph(assets=("words.txt",)))
         saved_model(meta_graph(ops=()) + part(2, b"\x0a\xff")),
         saved_model(meta_graph(collections={"saved_model_assets": b"\xff"})),
     ],
+    ids=lambda data: f"{len(data)} bytes",
 )
 def test_no_saved_model(data: bytes) -> None:
     with pytest.raises(SavedModelError) as error:

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 def adopt(
     service: Annotated[
         str,
-        typer.Argument(metavar="SERVICE", help="project:region:name, read from Cloud Run; or a document of it (v1 or v2, YAML or JSON)."),
+        typer.Argument(
+            metavar="SERVICE",
+            help="project:region:name (or projects/P/locations/R/services/S), read from Cloud Run; or a document of it (v1 or v2).",
+        ),
     ],
     *,
     project: Annotated[str | None, typer.Option(help="The project, where the document does not say it, or only as a number.")] = None,
@@ -38,7 +41,7 @@ def adopt(
     """
     from cli.service_input import cloud_run, from_file, read_now
     from shared.errors import TrimtabError
-    from shared.records.subject import ServiceId
+    from shared.records.spec_file import read_service_id
     from shared.rendering.adoption import adopted
 
     if output is not None and output.exists() and not force:
@@ -50,9 +53,9 @@ def adopt(
         found = from_file(Path(service), project=project, region=region)
     else:
         try:
-            wanted = ServiceId.parse(service)
-        except ValueError:
-            stop(f"{one_line(service)}: neither a file nor project:region:name, as acme-ml:europe-west1:ranker")
+            wanted = read_service_id(service)
+        except ValueError as error:
+            stop(f"{one_line(service)}: neither a file nor project:region:name: {one_line(str(error))}")
         if project is not None or region is not None:
             stop("--project, --region: the service's id says them: leave them out")
         platform = cloud_run(wanted)
@@ -97,16 +100,18 @@ def _comments(found: "FoundService", adoption: "Adoption") -> Iterator[str]:
     else:
         shares = ", ".join(f"{each.percent}% {each.revision}{f' (tag {each.tag})' if each.tag else ''}" for each in adoption.pinned)
         yield f"traffic is pinned to revisions by name already: {shares}"
-    for refusal in _refusals(found, adoption):
-        yield f"REFUSED as it stands: {refusal}"
+    yield from _judged(found, adoption)
 
 
-def _refusals(found: "FoundService", adoption: "Adoption") -> list[str]:
-    """What admission would say of the spec: the owner must hear it before applying it."""
-    from cli.spec_input import allow_lists
+def _judged(found: "FoundService", adoption: "Adoption") -> Iterator[str]:
+    """What admission says of the spec: the owner must hear it before applying it."""
+    from cli.spec_input import allow_lists, notes_of
     from shared.records.admission import admit
+    from shared.records.spec_file import SpecFile
 
-    return [str(each) for each in admit(found.service, adoption.spec, allow_lists(found.service))]
+    yield from notes_of(SpecFile(service=found.service, spec=adoption.spec))
+    for refusal in admit(found.service, adoption.spec, allow_lists(found.service)):
+        yield f"REFUSED as it stands: {refusal}"
 
 
 def _write(output: Path, text: str, *, force: bool) -> None:

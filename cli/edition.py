@@ -19,12 +19,17 @@ from shared import wiring
 from shared.errors import TokenConflict
 from shared.gcp.cloud_run import CloudRunPlatform
 from shared.gcp.prober import HttpProber
-from shared.handlers.alert import AlertPorts
+from shared.handlers.audit import AuditPorts
+from shared.handlers.command_work import CommandPorts
+from shared.handlers.keeping import FactPorts
 from shared.handlers.reconcile import ReconcilePorts
 from shared.handlers.schedule import SchedulePorts
-from shared.local.bus import InProcessBus
+from shared.handlers.upload import UploadPorts
+from shared.local.bus import InProcessBus, Trouble
 from shared.local.cloud_run_door import CloudRunDoor
 from shared.local.cloud_run_rest import CloudRunRest
+from shared.local.model_folder import ModelFolder
+from shared.local.redrive import LocalRedriver
 from shared.local.sqlite_store import SqliteStore
 from shared.ports import Clock, Ids
 from shared.records.observed import Bounds
@@ -35,8 +40,8 @@ from shared.simulation.gpu_service import place_service
 from shared.simulation.platform import TRIMTAB
 from shared.simulation.service_load import SimulatedLoad
 
-FUNCTIONS = ("alert", "schedule", "reconcile")
-TOPICS = {"alerts": "alert", "ticks": "schedule", "wakes": "reconcile"}
+FUNCTIONS = ("alert", "audit", "command", "reconcile", "schedule", "upload")
+TOPICS = {"alerts": "alert", "changes": "audit", "commands": "command", "uploads": "upload", "ticks": "schedule", "wakes": "reconcile"}
 """Topic to the function that its push subscription calls."""
 
 
@@ -62,15 +67,18 @@ class LocalEdition:
         data: The SQLite file, or `:memory:`.
         clock: Real, or virtual for a story; both the functions and the simulated world go by it.
         ids: Where identifiers come from.
+        buckets: A folder that stands for Cloud Storage, a folder in it for each bucket; None: no bucket is connected.
+        trouble: What happens to messages on their way; None: each is delivered once, in order, at once.
     """
 
-    def __init__(self, data: str | Path, clock: Clock, ids: Ids) -> None:
+    def __init__(self, data: str | Path, clock: Clock, ids: Ids, *, buckets: Path | None = None, trouble: Trouble | None = None) -> None:
         self.clock = clock
+        self.files = None if buckets is None else ModelFolder(buckets)
         self._ids = ids
         self.store = SqliteStore(data, clock)
         cloud_run = SimulatedCloudRun(now=clock.now)
         self.world = World(cloud_run, SimulatedLoad(cloud_run, now=clock.now))
-        self.bus = InProcessBus(self._deliver, clock, project="local")
+        self.bus = InProcessBus(self._deliver, clock, project="local", trouble=trouble)
         self._stack = ExitStack()
         self._clients: dict[str, Client] = {}
         self.applications: dict[str, Any] = {}
@@ -83,8 +91,20 @@ class LocalEdition:
             platform = CloudRunPlatform(self.clock, endpoint=door.endpoint, rest_endpoint=rest.base_url.removeprefix("http://"))
             stack.callback(platform.close)
             wiring.install(
-                alert=AlertPorts.of(self.store, self.bus, self.clock),
-                schedule=SchedulePorts(self.store, self.bus, self.clock),
+                alert=FactPorts.of(self.store, self.bus, self.clock),
+                audit=AuditPorts(FactPorts.of(self.store, self.bus, self.clock), ours=(TRIMTAB,)),
+                command=CommandPorts(
+                    store=self.store,
+                    states=self.store,
+                    bus=self.bus,
+                    clock=self.clock,
+                    redriver=LocalRedriver(self.bus, {function: topic for topic, function in TOPICS.items()}),
+                    deleter=lambda: platform,
+                    trusted_local=True,
+                    events=self.bus,
+                ),
+                schedule=SchedulePorts(self.store, self.bus, self.clock, models=self.store),
+                upload=UploadPorts.of(self.store, self.bus, self.clock, self.bus),
                 reconcile=ReconcilePorts(
                     self.store,
                     platform,
@@ -95,6 +115,9 @@ class LocalEdition:
                     quota=self.world.load,
                     templates=platform,
                     prober=HttpProber(),
+                    events=self.bus,
+                    models=self.store,
+                    files=self.files,
                 ),
             )
             stack.callback(wiring.reset)

@@ -8,9 +8,11 @@ import typer
 from cli.adopt import adopt
 from cli.demo import demo
 from cli.local import local
+from cli.parked import parked
 from cli.plan import plan
 from cli.read import read
 from cli.render import render
+from cli.send import discard, redrive, send
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -40,3 +42,7 @@ app.command()(read)
 app.command()(render)
 app.command()(plan)
 app.command()(adopt)
+app.command()(parked)
+app.command()(send)
+app.command()(redrive)
+app.command()(discard)

@@ -8,19 +8,21 @@
 * `differences`: `field` (Cloud Run's names), `before`, `after`, `new_revision`.
 * `settings`: `setting` (the spec's names), `before`, `after`.
 * `usd_per_hour`: `region`, `now` (null where there is no service) and `then`: `per_instance`, `at_min`, `at_max`, `min_instances`,
-  `max_instances`, `unknown` (why the price is null). List prices.
+  `max_instances`, `allowed_instances`, `when_all_allowed` (if decisions raise the maximum as far as the spec lets them), `unknown` (why
+  the price is null). List prices.
 * `notes`: sentences.
 """
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.shown import change, one_line, printed, stop
+from cli.shown import MAX_VERSION, change, one_line, printed, stop
 
 if TYPE_CHECKING:
     from cli.service_input import FoundService
@@ -45,7 +47,8 @@ def plan(
         Path | None, typer.Option(help="Take the service as it is from this document (v1 or v2, YAML or JSON) instead of Cloud Run.")
     ] = None,
     version: Annotated[
-        int | None, typer.Option(min=0, help="The model's version, where the spec says latest; without it the one that runs stays.")
+        int | None,
+        typer.Option(min=0, max=MAX_VERSION, help="The model's version, where the spec says latest; without it the one that runs stays."),
     ] = None,
     output_format: Annotated[Format, typer.Option("--format", help="For people, or one JSON object.")] = Format.TEXT,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 where anything differs, as git diff does.")] = False,
@@ -59,7 +62,9 @@ def plan(
     or is refused. 3: Cloud Run could not be read.
     """
     from cli.service_input import cloud_run, from_file, read_now
-    from cli.spec_input import desired_of, serving_of, spec_of
+    from cli.spec_input import desired_of, notes_of, serving_of, spec_of
+    from shared.errors import TrimtabError
+    from shared.rendering.plan_notes import plan_notes
     from shared.rendering.service_plan import plan_service
 
     file = spec_of(spec)
@@ -83,12 +88,14 @@ def plan(
         version = _running_version(now, serving.model)
     desired = desired_of(spec, file, version)
     try:
-        found = plan_service(None if now is None else now.document, desired, service=file.service, bounds=file.spec.scale)
-    except ValueError as error:
+        document = None if now is None else now.document
+        found = plan_service(document, desired, service=file.service, bounds=file.spec.scale)
+        found = replace(found, notes=(*plan_notes(document, file.spec, desired, found), *notes_of(file)))
+    except (TrimtabError, ValueError) as error:
         stop(f"{now.source if now else spec}: not a service that can be read: {one_line(str(error))}")
     source = "there is no such service" if now is None else now.source
     if output_format is Format.JSON:
-        typer.echo(json.dumps(_as_json(found, file.service, source), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(_as_json(found, file.service, source), indent=2))
     else:
         printed(list(_text(found, file.service, source)))
     if exit_code and found.differences:
@@ -142,7 +149,16 @@ def _shown(difference: "Difference") -> Iterator[str]:
     before, after = difference.before, difference.after
     if difference.path == "template.timeout":
         before, after = (None if each is None else f"{each:g}s" for each in (before, after))
+    if difference.path.endswith(".ports"):
+        before, after = _ports(before), _ports(after)
     yield from change(one_line(difference.path), before, after)
+
+
+def _ports(given: Any) -> Any:
+    """`8500 (h2c)`: the one port of a container with the protocol on it."""
+    if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
+        return given
+    return ", ".join(f"{each.get('containerPort')} ({each.get('name')})" for each in given)
 
 
 def _cost(when: str, cost: "Cost") -> Iterator[str]:
@@ -150,7 +166,10 @@ def _cost(when: str, cost: "Cost") -> Iterator[str]:
     if cost.usd_per_instance is None or cost.usd_at_min is None or cost.usd_at_max is None:
         yield f"  {when + ':':<6}unknown: {cost.unknown}; {span}"
         return
-    yield f"  {when + ':':<6}{cost.usd_per_instance:.2f} per instance; {span}: {cost.usd_at_min:.2f} to {cost.usd_at_max:.2f}"
+    line = f"  {when + ':':<6}{cost.usd_per_instance:.2f} per instance; {span}: {cost.usd_at_min:.2f} to {cost.usd_at_max:.2f}"
+    if when == "then" and cost.usd_when_all_allowed is not None and cost.allowed_instances != cost.max_instances:
+        line += f"; the spec allows {cost.allowed_instances}: {cost.usd_when_all_allowed:.2f}"
+    yield line
 
 
 def _as_json(found: "ServicePlan", service: "ServiceId", source: str) -> dict[str, Any]:
@@ -181,6 +200,8 @@ def _cost_json(cost: "Cost") -> dict[str, Any]:
         "at_max": _rounded(cost.usd_at_max),
         "min_instances": cost.min_instances,
         "max_instances": cost.max_instances,
+        "allowed_instances": cost.allowed_instances,
+        "when_all_allowed": _rounded(cost.usd_when_all_allowed),
         "unknown": cost.unknown,
     }
 

@@ -12,10 +12,14 @@ from typing import Any, NoReturn
 import typer
 import yaml
 
+from shared.cloudrun.yaml_values import escaped, plain_value
+
 EXIT_WRONG = 2
 """Something that was given cannot be read, or is refused."""
 EXIT_UNANSWERED = 3
 """Cloud Run could not be asked, or said no."""
+MAX_VERSION = 2**63 - 1
+"""Of a model, as a spec has it: said here because the records are not loaded for --help."""
 LINE_LIMIT = 240
 """Characters of a line of somebody's text."""
 CONTEXT = 40
@@ -122,8 +126,7 @@ def _changed_lines(before: list[str], after: list[str]) -> Iterator[str]:
 
 def spec_yaml(data: Any) -> str:
     """The data as YAML; texts of several lines are blocks where that keeps them exactly."""
-    text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000)
-    return text
+    return escaped(yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000))
 
 
 class _Dumper(yaml.SafeDumper):
@@ -140,7 +143,8 @@ _BLOCK = re.compile(r"[!-~](?:[ -~]*[!-~])?(?:\n(?:[ -~]*[!-~])?)+")
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "|" if _BLOCK.fullmatch(text) else None if text.isprintable() else '"'
+    plainly = text.isprintable() and plain_value(text) == text
+    style = "|" if _BLOCK.fullmatch(text) else None if plainly else "'" if text.isprintable() else '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

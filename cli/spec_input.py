@@ -1,18 +1,18 @@
 """A spec's file as the commands take it: read strictly, admitted, decided.
 
-YAML is read as everybody reads it (so `off` is false, which the spec's reader knows), but a field that is twice in one mapping, merge
-keys, a second document and anything above the limits are refused: what the eye takes for one value must not be another.
+YAML is typed as in YAML 1.2: `off` and `22:00` are texts and `007` is 7, as the eye takes them. A field that is twice in one mapping,
+merge keys, tags, a second document and anything above the limits are refused.
 """
 
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from cli.shown import one_line, stop
+from shared.cloudrun.yaml_values import YamlTextError, plain_value
+from shared.cloudrun.yaml_values import load_yaml as load
 from shared.control.desired import VersionUnknown, desired_serving
 from shared.errors import TrimtabError
-from shared.records.admission import AllowLists, admit
+from shared.records.admission import AllowLists, admit, only_noted
 from shared.records.serving import LATEST, DesiredServing, ServingSpec
 from shared.records.spec_file import SpecFile, SpecFileError, read_spec_file
 from shared.records.subject import ServiceId
@@ -62,6 +62,12 @@ def spec_of(path: Path) -> SpecFile:
     return found
 
 
+def notes_of(file: SpecFile) -> tuple[str, ...]:
+    """What a spec that only observes is told, and is refused for as soon as it asks for more."""
+    found = only_noted(file.service, file.spec, allow_lists(file.service))
+    return tuple(f"taken because autonomy is observe, refused with recommend or act: {one_line(str(each), 2_000)}" for each in found)
+
+
 def serving_of(path: Path, file: SpecFile) -> ServingSpec:
     """What the spec says of an instance; ends the command where it says nothing."""
     if file.spec.serving is None:
@@ -99,38 +105,14 @@ def text_of(path: Path) -> str:
 
 
 def load_yaml(text: str) -> Any:
-    """The one document in the text.
+    """The one document in the text; None where there is nothing in it.
 
     Raises:
         SpecTextError: it is not YAML, or something else than one document of plain values.
     """
+    if not text.strip():
+        return None
     try:
-        return yaml.load(text, Loader=_StrictLoader)  # noqa: S506 (a SafeLoader that takes less)
-    except yaml.MarkedYAMLError as error:
-        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        raise SpecTextError(f"{line}not YAML of a spec: {error.problem or error.context}") from None
-    except yaml.YAMLError as error:
-        raise SpecTextError(f"not YAML: {' '.join(str(error).split())}") from None
-    except RecursionError:
-        raise SpecTextError("not YAML of a spec: it is nested too deep") from None
-    except (ValueError, OverflowError) as error:
-        # A number or a date that Python has none of.
-        raise SpecTextError(f"not YAML of a spec: {one_line(str(error))}; put it in quotes where a text is meant") from None
-
-
-class _StrictLoader(yaml.SafeLoader):
-    """Safe YAML without what hides one value behind another."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: dict[str, int] = {}
-        for key, _ in node.value:
-            if key.tag == "tag:yaml.org,2002:merge":
-                raise yaml.constructor.ConstructorError(None, None, "merge keys (<<) are not read: write the fields out", key.start_mark)
-            if not isinstance(key, yaml.ScalarNode):
-                raise yaml.constructor.ConstructorError(None, None, "the name of a field is needed here", key.start_mark)
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"{one_line(key.value)!r} is here a second time, first in line {seen[key.value]}: keep one", key.start_mark
-                )
-            seen[key.value] = key.start_mark.line + 1
-        return super().construct_mapping(node, deep=deep)
+        return load(text, plain_value)[0]
+    except YamlTextError as error:
+        raise SpecTextError(one_line(str(error))) from None

@@ -14,7 +14,8 @@ from enum import EnumType
 from pathlib import Path
 
 from shared.control import conditions, remedies, timing
-from shared.records import decision, facts, fleet, parked, plan, server_flags, service, signals, state
+from shared.records import commands, decision, facts, fleet, model, parked, plan, server_flags, service, signals, state
+from shared.records.command_schema import command_schema
 from shared.records.spec_schema import documented, field_rows, json_schema
 from shared.settings import PREFIX, Settings
 from shared.tfserving.flags import BY_NAME
@@ -58,10 +59,11 @@ def settings_page() -> str:
 
 SPEC_INTRO = """The file that says what a service is to be. `docs/examples/ranker.yaml` is one; `spec.schema.json` beside this page is its
 JSON Schema (draft 2020-12) for editors. Whatever is not written has its default. A field without a default that is left out leaves
-Cloud Run's value as it is. What Cloud Run or TF Serving would refuse of a spec is said when it is applied, before anything is written.
+Cloud Run's value as it is; fields of `batching` are the exception, see there. What Cloud Run or TF Serving would refuse of a spec is
+said when it is applied, before anything is written.
 """
-FLAGS_INTRO = """`spec.serving.extra_flags` takes these flags of tensorflow_model_server, by name without dashes. Those that Trimtab writes
-itself have a field; all others are refused with the reason.
+FLAGS_INTRO = """`spec.serving.extra_flags` takes these flags of tensorflow_model_server, by name without dashes. All others are
+refused with the reason; of those that Trimtab writes itself it names the field that decides them, where there is one.
 """
 
 
@@ -119,7 +121,7 @@ def signals_page() -> str:
 def documents_page() -> str:
     """docs/reference/documents.md: the docstrings of the modules that own the records."""
     parts = []
-    for module in (service, facts, state, decision, parked, fleet):
+    for module in (service, commands, facts, state, decision, model, parked, fleet):
         text = inspect.getdoc(module) or ""
         parts.append(f"## {module.__name__.rsplit('.', 1)[-1]}\n\n{text}\n")
     return f"# Stored documents\n\n{NOTE}" + "\n".join(parts)
@@ -127,7 +129,7 @@ def documents_page() -> str:
 
 def commands_page() -> str:
     """docs/reference/commands.md: what `--help` prints."""
-    names = ("", "demo", "local", "read", "render", "plan", "adopt")
+    names = ("", "demo", "local", "read", "render", "plan", "adopt", "parked", "send", "redrive", "discard")
     parts = []
     for name in names:
         shown = run(["trimtab", *([name] if name else []), "--help"])
@@ -159,6 +161,7 @@ def pages() -> dict[Path, str]:
         REFERENCE / "settings.md": settings_page(),
         REFERENCE / "spec.md": spec_page(),
         REFERENCE / "spec.schema.json": json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n",
+        REFERENCE / "command.schema.json": json.dumps(command_schema(), indent=2, ensure_ascii=False) + "\n",
         REFERENCE / "timing.md": timing_page(),
         REFERENCE / "conditions.md": conditions_page(),
         REFERENCE / "signals.md": signals_page(),

@@ -12,18 +12,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
+    from shared.records.commands import CommandFact
     from shared.records.decision import Decision
-    from shared.records.facts import Fact, FactPage, StoredFact
+    from shared.records.facts import Fact, FactPage, StoredFact, UploadFact
     from shared.records.fleet import ActSlot, Fleet
     from shared.records.metric import Metric
+    from shared.records.model import ModelSnapshot, ModelState
+    from shared.records.model_subject import ModelSubject
+    from shared.records.objects import ObjectListing
     from shared.records.observed import Bounds, Observed, RevisionReading, ServiceReading, Shape
+    from shared.records.outgoing import OutgoingEvent
     from shared.records.parked import Parked
     from shared.records.rollout import Probe
     from shared.records.service import OwnedField, ServiceDocument
     from shared.records.serving import DesiredServing, TrafficTarget
-    from shared.records.snapshot import OperationStatus, Snapshot
+    from shared.records.snapshot import FleetReading, OperationStatus, Snapshot, SpecReading
     from shared.records.state import ServiceState
     from shared.records.subject import ServiceId, Wake
+
+
+CommandOutcome = Literal["created", "duplicate"]
 
 
 class IntakeStore(Protocol):
@@ -47,6 +55,130 @@ class IntakeStore(Protocol):
 
     def unfolded_services(self, *, since: datetime, until: datetime) -> Iterable[ServiceId]:
         """Services that have a fact created in [since, until) behind their state's cursor (or no state at all)."""
+
+
+class Parking(Protocol):
+    """The part of the store that keeps what can never work."""
+
+    def park(self, parked: Parked) -> None:
+        """Create the parked entry; one that exists already is left as it is."""
+
+
+class CommandStore(Protocol):
+    """The part of the store that commands use: they write specs, holds and brakes, and tidy up what is parked.
+
+    A command is kept as `services/{id}/commands/{command_id}`, or `fleet/current/commands/{command_id}` where it is about no one
+    service; its creation, in the same batch as the change, is the dedupe.
+    """
+
+    def read_spec(self, service: ServiceId) -> SpecReading:
+        """The service's document with its token; one remote operation."""
+
+    def commit_spec(
+        self, service: ServiceId, command: CommandFact, *, document: ServiceDocument | None, token: str | None
+    ) -> CommandOutcome:
+        """Create the command and write the document (None: delete it, with its state), if its token still is `token`; all or nothing.
+
+        Returns "duplicate", and nothing was written, if the command was there already.
+
+        Raises:
+            TokenConflict: the document changed since it was read; nothing was written.
+            Retry: not known to have been written; the command may be there all the same.
+        """
+
+    def has_command(self, service: ServiceId | None, command_id: str) -> bool:
+        """Whether a command was done before. Asked only of one that would be refused now: what it changed may be the reason."""
+
+    def create_command(self, service: ServiceId | None, command: CommandFact) -> CommandOutcome:
+        """Create a command that changes no document.
+
+        Raises:
+            Retry: not known to have been written.
+        """
+
+    def read_fleet(self) -> FleetReading:
+        """The fleet's document with its token."""
+
+    def commit_fleet(self, command: CommandFact, *, fleet: Fleet, token: str | None) -> CommandOutcome:
+        """As `commit_spec`, for the fleet's document."""
+
+    def park(self, parked: Parked) -> None:
+        """Create the parked entry; one that exists already is left as it is."""
+
+    def read_parked(self, key: str) -> Parked | None:
+        """A parked entry by its key."""
+
+    def parked(self, *, limit: int) -> list[Parked]:
+        """The newest parked entries, newest first."""
+
+    def discard_parked(self, command: CommandFact, *, key: str) -> CommandOutcome:
+        """Create the command and delete the parked entry (one that is gone already is no error), all or nothing."""
+
+
+class UploadStore(Protocol):
+    """The part of the store that uploads use."""
+
+    def create_upload(self, model: ModelSubject, fact: UploadFact) -> Literal["created", "duplicate"]:
+        """Create the fact under the model, with the store's commit time. One remote operation.
+
+        Raises:
+            Retry: not known to have been stored; the fact may exist all the same.
+        """
+
+    def park(self, parked: Parked) -> None:
+        """Create the parked entry; one that exists already is left as it is."""
+
+
+class ModelStore(UploadStore, Protocol):
+    """What reconcile and the schedule keep of models."""
+
+    def read_model(self, model: ModelSubject) -> ModelSnapshot:
+        """The model's state with its token; one remote operation."""
+
+    def commit_model(self, model: ModelSubject, *, token: str | None, state: ModelState) -> str:
+        """Write the state if its token still is `token` (None: if there is none). Returns the new token.
+
+        Raises:
+            TokenConflict: somebody else committed; nothing was written.
+            Retry: not known to have been written.
+        """
+
+    def followers(self, model: ModelSubject) -> list[ServiceId]:
+        """The services whose specs name this model's uri."""
+
+    def due_models(self, *, now: datetime) -> Iterable[ModelSubject]:
+        """The models whose `next_look_at` has come."""
+
+    def unlisted_models(self, *, since: datetime, until: datetime) -> Iterable[ModelSubject]:
+        """Models with an upload created in [since, until) and not listed since."""
+
+
+class ModelFiles(Protocol):
+    """The bucket, as far as a model's versions need it."""
+
+    def list_objects(self, bucket: str, prefix: str, *, limit: int) -> ObjectListing:
+        """The objects below `prefix` (it ends with a slash, or is empty), at most `limit` of them, in no order.
+
+        Raises:
+            Retry: the bucket could not be listed now.
+            Refused: it never can (no such bucket, no permission).
+        """
+
+    def list_folders(self, bucket: str, prefix: str, *, limit: int) -> list[str]:
+        """The names (without a slash) of the folders just below `prefix`, at most `limit` of them, in no order.
+
+        Asked for where there are too many objects to be listed all at once.
+
+        Raises:
+            Retry, Refused: as `list_objects`.
+        """
+
+    def read_object(self, bucket: str, name: str, *, generation: int, limit_bytes: int) -> bytes | None:
+        """The first `limit_bytes` of that generation of an object; None if it is not there any more.
+
+        Raises:
+            Retry, Refused: as `list_objects`.
+        """
 
 
 class Store(IntakeStore, Protocol):
@@ -107,6 +239,37 @@ class Store(IntakeStore, Protocol):
 
     def parked(self, *, limit: int) -> list[Parked]:
         """The newest parked entries, newest first."""
+
+
+class StateReader(Protocol):
+    """The part of the store that a command uses which must know what is served now."""
+
+    def read(self, service: ServiceId) -> Snapshot:
+        """The documents of one service and the fleet's, in one round trip."""
+
+
+class Redriver(Protocol):
+    """The way of a parked event back to the function that it came from."""
+
+    def republish(self, source: str, data: bytes, attributes: Mapping[str, str]) -> None:
+        """Publish it to the topic of the function `source`; returns when it is accepted.
+
+        Raises:
+            Retry: not known to be accepted; a repeat does no harm.
+            ValueError: no topic leads to a function of that name.
+        """
+
+
+class ServiceDeleter(Protocol):
+    """Deletes Cloud Run services: used by the one command that says so in so many words."""
+
+    def delete_service(self, service: ServiceId) -> None:
+        """Have the service deleted, with all its revisions.
+
+        Raises:
+            ServiceMissing: there is none of that name (any more).
+            Refused: Cloud Run does not let us delete it.
+        """
 
 
 class Platform(Protocol):
@@ -222,6 +385,17 @@ class Bus(Protocol):
 
         Raises:
             Retry: not known to be accepted, all or some; a repeat does no harm.
+        """
+
+
+class EventBus(Protocol):
+    """The way to tell others what Trimtab did."""
+
+    def publish_events(self, events: Sequence[OutgoingEvent]) -> None:
+        """Hand the events over in one remote operation; returns when they are accepted.
+
+        Raises:
+            Retry: not known to be accepted, all or some; a repeat has the same ids.
         """
 
 

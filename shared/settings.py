@@ -1,8 +1,9 @@
 """What varies between deployments, from the environment, read at the first request. docs/reference/settings.md is made from here."""
 
+import json
 import os
 from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic_core import ErrorDetails
@@ -18,6 +19,23 @@ def _listed(value: object) -> object:
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=512, pattern=r"^[^*\s]*\*?$")]
 Patterns = Annotated[tuple[Pattern, ...] | None, BeforeValidator(_listed), Field(min_length=1)]
 """A comma-separated list of names. A `*` at the end of one stands for anything behind it."""
+
+
+def _json(value: object) -> object:
+    """JSON text as what it says."""
+    if not isinstance(value, str):
+        return value
+    if len(value) > GRANTS_LIMIT_BYTES:
+        raise ValueError(f"has {len(value)} characters, at most {GRANTS_LIMIT_BYTES} are read")
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"is no JSON: {str(error)[:200]}") from None
+
+
+GRANTS_LIMIT_BYTES = 32 * 1_024
+"""Of all variables together Cloud Run takes no more."""
+Topic = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9._~+%-]{2,254}$")]
 
 
 class Settings(BaseModel):
@@ -38,6 +56,13 @@ class Settings(BaseModel):
     firestore_database: Annotated[
         str, Field(description="The Firestore database.", pattern=r"^(\(default\)|[a-z][a-z0-9-]{2,61}[a-z0-9])$")
     ] = "(default)"
+    events_topic: Annotated[
+        str | None,
+        Field(
+            description="The Pub/Sub topic that others listen at for what Trimtab did; unset: nothing is told.",
+            pattern=r"^[A-Za-z][A-Za-z0-9._~+%-]{2,254}$",
+        ),
+    ] = None
     wakes_topic: Annotated[str, Field(description="The Pub/Sub topic of wakes.", pattern=r"^[A-Za-z][A-Za-z0-9._~+%-]{2,254}$")] = "wakes"
     cloud_run_endpoint: Annotated[
         str | None,
@@ -66,6 +91,47 @@ class Settings(BaseModel):
     ] = None
     allowed_buckets: Annotated[Patterns, Field(description="Buckets that models may come from, likewise. Unset: any.")] = None
     allowed_projects: Annotated[Patterns, Field(description="Projects whose services specs may name, likewise. Unset: any.")] = None
+    own_principals: Annotated[
+        Patterns,
+        Field(description="Service accounts that Trimtab runs as, likewise: their changes are its own. Unset: none is known."),
+    ] = None
+
+    command_grants: Annotated[
+        tuple[dict[str, Any], ...],
+        BeforeValidator(_json),
+        Field(
+            description='Who may give which commands, as a JSON list of `{"subscription": "projects/P/subscriptions/S"` or '
+            '`"identity": "user@example.com", "commands": ["patch", "hold"], "services": '
+            '["acme-ml:europe-west1:*"]}`. `*` alone is every service, and what is about none: holds of all services, '
+            "`redrive`, `discard`. A patch of image, service account or autonomy takes `apply` as well. Unset: nobody may anything.",
+            max_length=200,
+        ),
+    ] = ()
+    push_service_account: Annotated[
+        str | None,
+        Field(
+            description="The service account whose token Pub/Sub's push subscriptions of `commands` carry: what comes as this account has "
+            "the rights of its subscription. Unset: no request counts as a push.",
+            pattern=r"^[^@\s]{1,128}@[^@\s]{1,190}$",
+        ),
+    ] = None
+    alerts_topic: Annotated[Topic, Field(description="The Pub/Sub topic of alerts: where parked alerts are published again.")] = "alerts"
+    uploads_topic: Annotated[Topic, Field(description="The same of uploads.")] = "model-uploads"
+    commands_topic: Annotated[Topic, Field(description="The same of commands.")] = "commands"
+    changes_topic: Annotated[Topic, Field(description="The same of changes by others.")] = "changes"
+    ticks_topic: Annotated[Topic, Field(description="The same of ticks.")] = "ticks"
+
+    @property
+    def function_topics(self) -> Mapping[str, str]:
+        """The topic that each function's push subscription listens to."""
+        return {
+            "alert": self.alerts_topic,
+            "upload": self.uploads_topic,
+            "command": self.commands_topic,
+            "audit": self.changes_topic,
+            "schedule": self.ticks_topic,
+            "reconcile": self.wakes_topic,
+        }
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:

@@ -15,10 +15,15 @@ from shared.clock import SystemClock, SystemIds
 from shared.settings import Settings
 
 if TYPE_CHECKING:
-    from shared.handlers.alert import AlertPorts
+    from shared.gcp.firestore_store import FirestoreStore
+    from shared.handlers.audit import AuditPorts
+    from shared.handlers.command_work import CommandPorts
+    from shared.handlers.keeping import FactPorts
     from shared.handlers.reconcile import ReconcilePorts
     from shared.handlers.schedule import SchedulePorts
-    from shared.ports import Bus, IntakeStore, Store, TemplatePlatform
+    from shared.handlers.upload import UploadPorts
+    from shared.ports import Bus, CommandStore, EventBus, IntakeStore, ServiceDeleter, TemplatePlatform
+    from shared.records.rights import Grants
 
 T = TypeVar("T")
 
@@ -26,10 +31,19 @@ _lock = RLock()
 _made: dict[str, object] = {}
 
 
-def install(*, alert: AlertPorts, schedule: SchedulePorts, reconcile: ReconcilePorts) -> None:
+def install(
+    *,
+    alert: FactPorts | None = None,
+    audit: AuditPorts | None = None,
+    command: CommandPorts | None = None,
+    upload: UploadPorts | None = None,
+    schedule: SchedulePorts | None = None,
+    reconcile: ReconcilePorts | None = None,
+) -> None:
     """Put ready-made ports behind the entrances of this process: what the local edition, the demo and tests do."""
+    given = {"alert": alert, "audit": audit, "command": command, "upload": upload, "schedule": schedule, "reconcile": reconcile}
     with _lock:
-        _made.update({"alert": alert, "schedule": schedule, "reconcile": reconcile})
+        _made.update({name: ports for name, ports in given.items() if ports is not None})
 
 
 def reset() -> None:
@@ -38,16 +52,101 @@ def reset() -> None:
         _made.clear()
 
 
-def alert_ports() -> AlertPorts:
+def alert_ports() -> FactPorts:
     """The ports of functions/alert."""
 
-    def make() -> AlertPorts:
-        from shared.handlers.alert import AlertPorts
+    def make() -> FactPorts:
+        from shared.handlers.keeping import FactPorts
 
         settings = _cloud_settings()
-        return AlertPorts.of(_intake(settings), _bus(settings), SystemClock())
+        return FactPorts.of(_intake(settings), _bus(settings), SystemClock())
 
     return _once("alert", make)
+
+
+def audit_ports() -> AuditPorts:
+    """The ports of functions/audit."""
+
+    def make() -> AuditPorts:
+        from shared.handlers.audit import AuditPorts
+        from shared.handlers.keeping import FactPorts
+
+        settings = _cloud_settings()
+        return AuditPorts(FactPorts.of(_intake(settings), _bus(settings), SystemClock()), ours=settings.own_principals or ())
+
+    return _once("audit", make)
+
+
+def upload_ports() -> UploadPorts:
+    """The ports of functions/upload."""
+
+    def make() -> UploadPorts:
+        from shared.gcp.firestore_uploads import FirestoreUploads
+        from shared.handlers.upload import UploadPorts
+
+        settings = _cloud_settings()
+        store = FirestoreUploads.connect(settings.project, settings.firestore_database)
+        return UploadPorts.of(store, _bus(settings), SystemClock())
+
+    return _once("upload", make)
+
+
+def command_ports() -> CommandPorts:
+    """The ports of functions/command. Cloud Run's client is loaded only by the command that deletes a service."""
+
+    def make() -> CommandPorts:
+        from shared.gcp.firestore_store import FirestoreStore
+        from shared.gcp.pubsub_redrive import PubsubRedriver
+        from shared.handlers.command_work import CommandPorts
+        from shared.records.admission import AllowLists
+
+        settings = _cloud_settings()
+        return CommandPorts(
+            store=command_store(settings),
+            states=FirestoreStore.connect(settings.project, settings.firestore_database),
+            bus=_bus(settings),
+            clock=SystemClock(),
+            redriver=PubsubRedriver(settings.project, settings.function_topics),
+            deleter=lambda: _deleter(settings),
+            grants=_grants(settings),
+            allowed=AllowLists.of(
+                images=settings.allowed_images,
+                service_accounts=settings.allowed_service_accounts,
+                buckets=settings.allowed_buckets,
+                projects=settings.allowed_projects,
+            ),
+            push_account=settings.push_service_account,
+            events=_events(settings),
+        )
+
+    return _once("command", make)
+
+
+def command_store(settings: Settings) -> CommandStore:
+    """Where specs, holds and parked events are: what `trimtab parked` lists."""
+    from shared.gcp.firestore_commands import FirestoreCommands
+
+    return FirestoreCommands.connect(settings.project, settings.firestore_database)
+
+
+def _grants(settings: Settings) -> Grants:
+    from pydantic import ValidationError
+
+    from shared.records.rights import Grants
+
+    try:
+        return Grants.of(settings.command_grants)
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(map(str, fault['loc'][1:]))}: {fault['msg']}" for fault in error.errors(include_url=False, include_input=False)[:5]
+        )
+        raise ValueError(f"settings: TRIMTAB_COMMAND_GRANTS: {faults}") from None
+
+
+def _deleter(settings: Settings) -> ServiceDeleter:
+    from shared.gcp.cloud_run import CloudRunPlatform
+
+    return CloudRunPlatform(SystemClock(), endpoint=settings.cloud_run_endpoint, rest_endpoint=settings.cloud_run_rest_endpoint)
 
 
 def schedule_ports() -> SchedulePorts:
@@ -57,7 +156,8 @@ def schedule_ports() -> SchedulePorts:
         from shared.handlers.schedule import SchedulePorts
 
         settings = _cloud_settings()
-        return SchedulePorts(store=_intake(settings), bus=_bus(settings), clock=SystemClock())
+        store = _everything(settings)
+        return SchedulePorts(store=store, bus=_bus(settings), clock=SystemClock(), models=store)
 
     return _once("schedule", make)
 
@@ -66,19 +166,23 @@ def reconcile_ports() -> ReconcilePorts:
     """The ports of functions/reconcile. Metrics and quotas have no source on Google Cloud yet: they are Unknown."""
 
     def make() -> ReconcilePorts:
+        from shared.gcp.gcs import CloudStorage
         from shared.gcp.prober import HttpProber
         from shared.handlers.reconcile import ReconcilePorts
 
         settings, clock = _cloud_settings(), SystemClock()
-        platform = cloud_run(settings)
+        platform, store = cloud_run(settings), _everything(settings)
         return ReconcilePorts(
-            store=_store(settings),
+            store=store,
             platform=platform,
             bus=_bus(settings),
             clock=clock,
             ids=SystemIds(clock),
             templates=platform,
             prober=HttpProber(),
+            events=_events(settings),
+            models=store,
+            files=CloudStorage(),
         )
 
     return _once("reconcile", make)
@@ -116,10 +220,16 @@ def _intake(settings: Settings) -> IntakeStore:
     return FirestoreIntake.connect(settings.project, settings.firestore_database)
 
 
-def _store(settings: Settings) -> Store:
+def _everything(settings: Settings) -> FirestoreStore:
     from shared.gcp.firestore_store import FirestoreStore
 
     return FirestoreStore.connect(settings.project, settings.firestore_database)
+
+
+def _events(settings: Settings) -> EventBus | None:
+    from shared.gcp.pubsub_events import PubsubEvents
+
+    return None if settings.events_topic is None else PubsubEvents(settings.project, settings.events_topic)
 
 
 def _bus(settings: Settings) -> Bus:

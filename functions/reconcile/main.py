@@ -8,8 +8,10 @@ from flask import Request
 
 import shared.gcp.cloud_run
 import shared.gcp.firestore_store
+import shared.gcp.gcs
 import shared.gcp.prober
-import shared.gcp.pubsub_bus  # noqa: F401 (clients are imported at start-up, under the CPU boost; made at their first use)
+import shared.gcp.pubsub_bus
+import shared.gcp.pubsub_events  # noqa: F401 (clients are imported at start-up, under the CPU boost; made at their first use)
 from shared import wiring
 from shared.handlers.answer import serve
 from shared.handlers.reconcile import handle_wake

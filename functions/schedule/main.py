@@ -6,7 +6,7 @@ from shared import quick_start
 import functions_framework
 from flask import Request
 
-import shared.gcp.firestore_intake
+import shared.gcp.firestore_store
 import shared.gcp.pubsub_bus  # noqa: F401 (clients are imported at start-up, under the CPU boost; made at their first use)
 from shared import wiring
 from shared.handlers.answer import serve

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from shared.cloudrun.quotas import tightest
 from shared.cloudrun.text_meanings import TextAnswer, TextMeaning, Where
 from shared.cloudrun.texts import PROVISIONING_RETRY_SECONDS, SETTLING_RETRY_SECONDS, meaning_of_text
 
@@ -51,7 +52,8 @@ class Verdict:
     """How often in a row a retry is worth it; None: no bound of its own."""
     requested: int | None = None
     allowed: int | None = None
-    """Of a quota that was named with its numbers, in the quota's own unit."""
+    """Of a quota that was named with its numbers, in the quota's own unit; of several the one that leaves the smallest part of what was
+    asked for."""
 
 
 _WAIT, _REFUSED, _UNPROVED = VerdictKind.WAIT, VerdictKind.REFUSED, VerdictKind.UNPROVED
@@ -180,14 +182,14 @@ def service_verdict(
 
 def _of_text(text: TextMeaning) -> Verdict:
     kind = _KIND_OF_ANSWER[text.answer]
-    first = text.violations[0] if text.violations else None
+    worst = tightest(text.violations)
     return Verdict(
         kind=kind,
         why=text.explanation,
         after_seconds=PROVISIONING_RETRY_SECONDS if kind == VerdictKind.QUOTA else text.known.after_seconds,
         retries=text.known.retries,
-        requested=None if first is None else first.requested,
-        allowed=None if first is None else first.allowed,
+        requested=None if worst is None else worst.requested,
+        allowed=None if worst is None else worst.allowed,
     )
 
 

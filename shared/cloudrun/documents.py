@@ -4,32 +4,27 @@ Read leniently in form, strictly in structure: a scalar is what its field needs 
 in one object, a second document, an alias that explodes, or a value of the wrong shape is refused with its line.
 
 Plain YAML scalars are typed as in YAML 1.2: only true and false are truth values, so `yes` and `on` stay texts, and `0444`, `1.10` and
-dates keep their spelling where a text is needed.
+dates keep their spelling where a text is needed. A fraction in a field that nobody here knows stays the number it was.
 """
 
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import yaml
 
-from shared.cloudrun.fields import Json, ServiceDocumentError, pointer, shown
+from shared.cloudrun.fields import Json, ServiceDocumentError, Spelled, shown
 from shared.cloudrun.knative import API_VERSION, FULL_NAME, KIND, LOCATION_LABEL, to_v1, to_v2
 from shared.cloudrun.knative_annotations import RUN, SERVING
+from shared.cloudrun.yaml_values import MAX_DEPTH, YamlTextError, escaped, fraction, is_printable, load_yaml, truth_or_nothing
 
 MAX_CHARACTERS = 262_144
 """Of one document; a service with its models and batching files in environment variables needs a tenth."""
-MAX_VALUES = 50_000
-"""Of one document, after its YAML aliases are followed."""
-MAX_DEPTH = 40
 
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
-_TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
-_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _YAML_TAG = "tag:yaml.org,2002:"
-_SCALAR_TAGS = frozenset(f"{_YAML_TAG}{name}" for name in ("str", "int", "float", "bool", "null", "timestamp"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +53,13 @@ def read_service_document(text: str) -> ServiceDocument:
         raise ServiceDocumentError(f"the document has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read: is it one service?")
     document, lines = _load(text.removeprefix("\ufeff"))
     try:
-        return _service_of(document)
+        found = _service_of(document)
     except ServiceDocumentError as error:
         line = _line_of(error.field, lines)
         if line is None:
             raise
         raise ServiceDocumentError(f"line {line}: {error.message}", field=error.field, line=line) from None
+    return replace(found, service=_numbers(found.service), unmapped=_numbers(dict(found.unmapped)))
 
 
 def to_v1_yaml(v2: Mapping[str, Any]) -> str:
@@ -83,7 +79,7 @@ def to_v1_yaml(v2: Mapping[str, Any]) -> str:
     spec = document["spec"].get("template", {}).get("spec", {})
     if "containers" in spec:
         spec["containers"] = [dict(sorted(each.items(), key=_container_order)) for each in spec["containers"]]
-    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000)
+    return escaped(yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000))
 
 
 _WRITTEN_BY_CLOUD_RUN = ("uid", "generation", "creationTimestamp", "deletionTimestamp")
@@ -140,7 +136,7 @@ def _load(text: str) -> tuple[Any, dict[str, int]]:
     if not text.lstrip().startswith("{"):
         return _load_yaml(text)
     try:
-        document = json.loads(text, object_pairs_hook=_object_of, parse_int=_plain, parse_float=str, parse_constant=str)
+        document = json.loads(text, object_pairs_hook=_object_of, parse_int=_plain, parse_float=_fraction, parse_constant=str)
         _check_depth(document, 0)
     except RecursionError:
         raise ServiceDocumentError(f"the document is nested deeper than {MAX_DEPTH} levels") from None
@@ -152,6 +148,15 @@ def _load(text: str) -> tuple[Any, dict[str, int]]:
         return _load_yaml(text)
     except ServiceDocumentError:
         raise problem from None
+
+
+def _numbers(value: Any) -> Any:
+    """The same with plain numbers: their spelling matters no more."""
+    if isinstance(value, dict):
+        return {name: _numbers(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_numbers(each) for each in value]
+    return float(value) if isinstance(value, Spelled) else value
 
 
 def _check_depth(value: Any, depth: int) -> None:
@@ -172,69 +177,21 @@ def _object_of(pairs: list[tuple[str, Any]]) -> Json:
 
 def _load_yaml(text: str) -> tuple[Any, dict[str, int]]:
     try:
-        loader = yaml.BaseLoader(text)
-        root = loader.get_node() if loader.check_node() else None
-        second = loader.get_node() if loader.check_node() else None
-        if root is None:
-            raise ServiceDocumentError("the document is empty")
-        if second is not None:
-            line = second.start_mark.line + 1
-            raise ServiceDocumentError(f"line {line}: a second document begins; write one service to a file", line=line)
-    except yaml.MarkedYAMLError as error:
-        line = (error.problem_mark.line if error.problem_mark else 0) + 1
-        raise ServiceDocumentError(f"line {line}: not YAML: {error.problem or error.context}", line=line) from None
-    except yaml.YAMLError as error:
-        raise ServiceDocumentError(f"not YAML: {' '.join(str(error).split())}") from None
-    except RecursionError:
-        raise ServiceDocumentError(f"the document is nested deeper than {MAX_DEPTH} levels") from None
-    builder = _Builder()
-    return builder.value_of(root, "", 0), builder.lines
-
-
-class _Builder:
-    """Python values of YAML nodes, with the line of each, within the limits on depth and number."""
-
-    def __init__(self) -> None:
-        self.lines: dict[str, int] = {}
-        self._values = 0
-
-    def value_of(self, node: yaml.Node, field: str, depth: int) -> Any:
-        line = node.start_mark.line + 1
-        self.lines[field] = line
-        self._values += 1
-        if depth > MAX_DEPTH or self._values > MAX_VALUES:
-            limit = f"nested deeper than {MAX_DEPTH} levels" if depth > MAX_DEPTH else f"of more than {MAX_VALUES:,} values"
-            raise ServiceDocumentError(f"line {line}: the document is {limit}; are its aliases right?", field=field, line=line)
-        if isinstance(node, yaml.MappingNode) and node.tag == f"{_YAML_TAG}map":
-            return self._object(node, field, depth)
-        if isinstance(node, yaml.SequenceNode) and node.tag == f"{_YAML_TAG}seq":
-            return [self.value_of(each, pointer(field, index), depth + 1) for index, each in enumerate(node.value)]
-        if isinstance(node, yaml.ScalarNode) and node.tag in _SCALAR_TAGS:
-            return node.value if node.style else _plain(node.value)
-        raise ServiceDocumentError(
-            f"line {line}: the tag {shown(node.tag)} is not read; write the value without it", field=field, line=line
-        )
-
-    def _object(self, node: yaml.MappingNode, field: str, depth: int) -> Json:
-        found: Json = {}
-        for key, value in node.value:
-            line = key.start_mark.line + 1
-            if not isinstance(key, yaml.ScalarNode) or key.value == "<<":
-                raise ServiceDocumentError(f"line {line}: a field's name is needed; merge keys are not read", field=field, line=line)
-            name = str(key.value)
-            if name in found:
-                raise ServiceDocumentError(f"line {line}: the field {shown(name)} is twice in one object; keep one", field=field, line=line)
-            found[name] = self.value_of(value, pointer(field, name), depth + 1)
-            self.lines[pointer(field, name)] = line
-        return found
+        return load_yaml(text, _plain)
+    except YamlTextError as error:
+        raise ServiceDocumentError(str(error), field=error.field, line=error.line) from None
 
 
 def _plain(text: str) -> Any:
-    if text in _NULLS:
-        return None
-    if text in _TRUTH:
-        return _TRUTH[text]
-    return int(text) if _WHOLE.fullmatch(text) else text
+    value, found = truth_or_nothing(text)
+    if found:
+        return value
+    return int(text) if _WHOLE.fullmatch(text) else _fraction(text)
+
+
+def _fraction(text: str) -> Any:
+    number = fraction(text, None)
+    return text if number is None else Spelled(number, text)
 
 
 def _line_of(field: str, lines: Mapping[str, int]) -> int | None:
@@ -256,7 +213,10 @@ _NOT_TEXT = frozenset({"yes", "no", "on", "off", "true", "false", "null", "y", "
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else None if _CLEARLY_TEXT.fullmatch(text) and text.lower() not in _NOT_TEXT else "'"
+    if not is_printable(text):
+        style: str | None = '"'
+    else:
+        style = "|" if "\n" in text else None if _CLEARLY_TEXT.fullmatch(text) and text.lower() not in _NOT_TEXT else "'"
     return dumper.represent_scalar(f"{_YAML_TAG}str", text, style=style)
 
 

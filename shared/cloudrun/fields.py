@@ -5,6 +5,7 @@ Fields are named by JSON pointers (RFC 6901), such as `/spec/template/spec/conta
 """
 
 import copy
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Self, TypeVar
@@ -18,9 +19,25 @@ MAX_SHOWN = 60
 """Characters of a value that a message repeats."""
 
 _WHOLE = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,17})")
+_WHOLE_FLOATS = 2.0**63
 _OCTAL = re.compile(r"0o?(?P<digits>[0-7]{1,12})")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})(?:[eE][+-]?[0-9]{1,3})?")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,6}")
+
+
+class Spelled(float):
+    """A number with the text it was written as, which is what a field of texts gets: `1.10`."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, value: float, text: str) -> Self:
+        made = super().__new__(cls, value)
+        made.text = text
+        return made
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
 
 
 class ServiceDocumentError(TrimtabError):
@@ -51,7 +68,7 @@ def as_text(value: Any, field: str) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
-        return repr(value)
+        return value.text if isinstance(value, Spelled) else repr(value)
     raise ServiceDocumentError(f"{field} is {_kind(value)}; write a text, in quotes where it looks like something else", field=field)
 
 
@@ -59,7 +76,7 @@ def as_whole(value: Any, field: str) -> int:
     """A whole number, written as one or as a text of digits; a leading zero makes it octal, as gcloud reads the modes of files."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE_FLOATS:
         return int(value)
     if isinstance(value, str) and _WHOLE.fullmatch(value):
         return int(value)
@@ -80,10 +97,14 @@ def as_flag(value: Any, field: str) -> bool:
 
 def as_ratio(value: Any, field: str) -> float:
     """A number, written as one or as a text."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    if isinstance(value, str) and _DECIMAL.fullmatch(value):
-        return float(value)
+    written = isinstance(value, str) and _DECIMAL.fullmatch(value)
+    if written or (isinstance(value, int | float) and not isinstance(value, bool)):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if math.isfinite(number):
+            return number
     raise ServiceDocumentError(f"{field} is {shown(value)}; write a number such as 0.6", field=field)
 
 
@@ -118,6 +139,11 @@ class Fields:
     def peek(self, name: str) -> Any:
         """The field's value, None if it is absent; it stays to be taken."""
         return self._values.get(name)
+
+    def word(self, name: str) -> str | None:
+        """The field's value as one of a set of words, see `as_text`; None if it is absent; it stays to be taken where it is not known."""
+        value = self._values.get(name)
+        return None if value is None else as_text(value, self.at(name))
 
     def drop(self, name: str) -> None:
         """Take the field and forget it."""

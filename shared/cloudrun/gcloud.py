@@ -119,7 +119,7 @@ def deploy_command(v2: Mapping[str, Any], *, project: str, region: str) -> Gclou
     _traffic(source, flags, name)
     if not name:
         flags.missing.append("/name: the service has no name; gcloud asks for one")
-    flags.missing += [f"{where}: {shown(value)} has no flag" for where, value in source.left().items()]
+    flags.missing += [f"{where}: {shown(value)} has no flag" for where, value in sorted(source.left().items())]
     track = _track(stage, flags)
     return _command(track, name, [f"--project={project}", f"--region={region}", *flags.given], given, flags)
 
@@ -173,8 +173,9 @@ def _service_flags(source: Fields, flags: _Flags, labels: Mapping[str, str]) -> 
     flags.add("--client-name", source.text("client"))
     flags.add("--client-version", source.text("clientVersion"))
     flags.add("--ingress", _word(source, "ingress", {word: value for word, value in INGRESS.items() if word != "none"}))
-    flags.add("--labels", dictionary(labels))
-    flags.add("--update-annotations", dictionary(source.text_map("annotations", keep=is_own)))
+    # Sorted: protobuf's order of a map is another one in each process.
+    flags.add("--labels", dictionary(dict(sorted(labels.items()))))
+    flags.add("--update-annotations", dictionary(dict(sorted(source.text_map("annotations", keep=is_own).items()))))
     flags.add("--set-custom-audiences", _distinct(source, "customAudiences", flags))
     if source.flag("invokerIamDisabled"):
         flags.given.append("--no-invoker-iam-check")
@@ -189,7 +190,7 @@ def _service_flags(source: Fields, flags: _Flags, labels: Mapping[str, str]) -> 
 
 
 def _scaling_flags(scaling: Fields, flags: _Flags) -> None:
-    mode = scaling.peek("scalingMode")
+    mode = scaling.word("scalingMode")
     if mode in {"AUTOMATIC", "MANUAL"}:
         scaling.drop("scalingMode")
     if mode == "MANUAL":

@@ -180,7 +180,7 @@ def _drop_all(source: Fields) -> None:
 
 
 def _in_memory(source: Fields) -> dict[str, str]:
-    if source.peek("medium") in {"MEMORY", "MEDIUM_UNSPECIFIED"}:
+    if source.word("medium") in {"MEMORY", "MEDIUM_UNSPECIFIED"}:
         source.drop("medium")
     limit = source.text("sizeLimit")
     return {"type": "in-memory", **({"size-limit": limit} if limit else {})}

@@ -2,7 +2,8 @@
 
 v2 here is what the Admin API's REST gives and what protobuf's JSON of `run_v2.Service` gives: camelCase names, 64-bit integers as
 texts, durations as "300s", and fields left out where they have their default. Nothing is lost: what the other form has no place for is
-returned beside the document, under its JSON pointer, and given back it is put in its place again.
+returned beside the document, under its JSON pointer, and given back it is put in its place again. Names of mappings are sorted in v1:
+protobuf's order of a map is another one in each process.
 
 Sources: gcloud's own source (annotations and their words), the v1 API's reference, the messages of v2 of the Admin API. How CPU
 billing is read is described in `knative_template`.

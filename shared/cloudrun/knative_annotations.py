@@ -119,7 +119,7 @@ FLAG = _same(as_flag, _flag_word)
 FLAG_OR_FALSE = _same(as_flag, _flag_word, zero_counts=True)
 TARGET = Words(_target, as_ratio, lambda value: "disabled" if value == 0 else repr(value), zero_counts=True)
 TEXTS_AS_JSON = _same(_json_texts, lambda value: json.dumps(value, ensure_ascii=False))
-TEXT_MAP_AS_JSON = _same(_json_text_map, lambda value: json.dumps(value, ensure_ascii=False))
+TEXT_MAP_AS_JSON = _same(_json_text_map, lambda value: json.dumps(value, ensure_ascii=False, sort_keys=True))
 TEXTS_WITH_COMMAS = _same(_comma_texts, ",".join)
 
 INGRESS = {

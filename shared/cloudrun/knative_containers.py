@@ -168,10 +168,10 @@ def _renamed(item: Fields, old: str, new: str) -> Json:
 
 def _empty_dir(source: Fields, media: Mapping[str, str]) -> Json:
     target: Json = {}
-    medium = source.peek("medium")
+    medium = source.word("medium")
     if medium in {"", "MEDIUM_UNSPECIFIED"}:
         source.drop("medium")
-    elif isinstance(medium, str) and medium in media:
+    elif medium is not None and medium in media:
         target["medium"] = media[medium]
         source.drop("medium")
     put(target, "sizeLimit", source.text("sizeLimit"))
@@ -180,7 +180,7 @@ def _empty_dir(source: Fields, media: Mapping[str, str]) -> Json:
 
 def _csi_to_v2(source: Fields, target: Json) -> None:
     csi = source.object("csi")
-    driver = csi.peek("driver")
+    driver = csi.word("driver")
     if driver not in {GCS_DRIVER, CLOUD_SQL_DRIVER}:
         return
     csi.drop("driver")

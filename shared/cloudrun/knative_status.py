@@ -86,7 +86,7 @@ def traffic_to_v2(source: Fields) -> Json:
 def traffic_to_v1(source: Fields) -> Json:
     """One v2 traffic target as v1's; a type that v1 would not give back stays."""
     target: Json = {}
-    kind = source.peek("type")
+    kind = source.word("type")
     revision = source.text("revision")
     if kind == LATEST:
         target["latestRevision"] = True
@@ -137,8 +137,9 @@ def status_to_v1(source: Fields, *, service_name: str) -> Json:
     reconciling = bool(source.flag("reconciling"))
     conditions = []
     if _is_ready(source.peek("terminalCondition")):
-        state = source.peek("terminalCondition").get("state")
-        conditions.append(_condition_to_v1(source.object("terminalCondition")))
+        terminal = source.object("terminalCondition")
+        state = terminal.word("state")
+        conditions.append(_condition_to_v1(terminal))
     else:
         state = None
     if reconciling != (state in _UNDER_WAY):
@@ -177,7 +178,7 @@ def _condition_to_v2(source: Fields) -> Json:
     put(target, "message", source.text("message"))
     put(target, "lastTransitionTime", source.text("lastTransitionTime"))
     _translated(source, "severity", _SEVERITIES, target, "severity")
-    known = _BY_WORD.get(str(source.peek("reason")))
+    known = _BY_WORD.get(source.word("reason") or "")
     if known:
         field, reason = known
         target[field] = reason
@@ -188,7 +189,7 @@ def _condition_to_v2(source: Fields) -> Json:
 def _condition_to_v1(source: Fields) -> Json:
     target: Json = {}
     put(target, "type", source.text("type"))
-    state = source.peek("state")
+    state = source.word("state")
     _translated(source, "state", _STATUSES, target, "status")
     if state == "CONDITION_PENDING":
         source.keep(source.at("state"), state)
@@ -196,7 +197,7 @@ def _condition_to_v1(source: Fields) -> Json:
     put(target, "lastTransitionTime", source.text("lastTransitionTime"))
     _translated(source, "severity", _SEVERITY_WORDS, target, "severity")
     for field, reasons in REASONS.items():
-        reason = source.peek(field)
+        reason = source.word(field)
         if reason in reasons:
             target["reason"] = _word(reason)
             source.drop(field)
@@ -204,7 +205,7 @@ def _condition_to_v1(source: Fields) -> Json:
 
 
 def _translated(source: Fields, name: str, words: dict[str, str], target: Json, new: str) -> None:
-    value = source.peek(name)
-    if isinstance(value, str) and value in words:
+    value = source.word(name)
+    if value in words:
         target[new] = words[value]
         source.drop(name)

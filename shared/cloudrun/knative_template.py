@@ -97,7 +97,7 @@ def template_to_v1(source: Fields) -> Json:
     spec: Json = {}
     annotations: Json = source.text_map("annotations", keep=is_own)
     put(metadata, "name", source.text("revision"))
-    put(metadata, "labels", source.text_map("labels", keep=is_own))
+    put(metadata, "labels", dict(sorted(source.text_map("labels", keep=is_own).items())))
     network = source.object("vpcAccess")
     nested = {"scaling": source.object("scaling"), "vpcAccess": network, "serviceMesh": source.object("serviceMesh")}
     annotations_from_fields(TEMPLATE, source, nested, annotations)
@@ -164,7 +164,7 @@ def _cpu_to_v1(template: Fields, sources: Sequence[Fields], containers: Sequence
             continue
         resources = source.object("resources")
         container["resources"] = {}
-        put(container["resources"], "limits", resources.text_map("limits"))
+        put(container["resources"], "limits", dict(sorted(resources.text_map("limits").items())))
         idle[resources.at("cpuIdle")] = bool(resources.flag("cpuIdle"))
         boosted[resources.at("startupCpuBoost")] = bool(resources.flag("startupCpuBoost"))
     if idle:

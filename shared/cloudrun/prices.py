@@ -1,7 +1,8 @@
 """What one Cloud Run GPU instance costs per hour.
 
-List prices of Cloud Run's pricing page (GPU services are always billed per instance, for as long as an instance is up, without a
-fee per request). Committed-use discounts, free tier and network are left out.
+List prices of Cloud Run's pricing page for instance-based billing: for as long as an instance is up, without a fee per request. GPU
+services are always billed so; others only where their CPU is never throttled. Committed-use discounts, free tier and network are left
+out.
 
 The table holds for the regions the page calls tier 1. GPU prices of the other regions are not published in one table with them,
 so a tier 2 region (Singapore, for one) has no known price here rather than a wrong one.
@@ -57,16 +58,22 @@ def usd_per_instance_hour(
     memory_gib: float | None,
     gpu_zonal_redundancy: bool,
     region: str,
+    billed_by_instance: bool = False,
 ) -> float | None:
     """USD that one instance costs for one hour of being up, busy or idle; None where the price is not known.
 
-    Not known: an accelerator outside the table, no GPU (then the price hangs on the billing mode, which a shape does not say),
-    CPU (vCPU of all containers) or memory (GiB of all containers) not stated, a region outside tier 1.
+    `billed_by_instance`: that the service's CPU is billed so is known; it matters without a GPU only.
+
+    Not known: an accelerator outside the table, no GPU and not `billed_by_instance` (the billing mode is not part of a shape), CPU (vCPU
+    of all containers) or memory (GiB of all containers) not stated, a region outside tier 1.
     """
-    if accelerator is None or gpu_count < 1 or cpu is None or memory_gib is None or region not in TIER_1_REGIONS:
+    if cpu is None or memory_gib is None or region not in TIER_1_REGIONS:
         return None
-    gpu_price = USD_PER_GPU_SECOND.get((accelerator, gpu_zonal_redundancy))
+    has_gpu = accelerator is not None and gpu_count > 0
+    if not has_gpu and not billed_by_instance:
+        return None
+    gpu_price = USD_PER_GPU_SECOND.get((accelerator or "", gpu_zonal_redundancy)) if has_gpu else 0.0
     if gpu_price is None:
         return None
-    per_second = gpu_count * gpu_price + cpu * USD_PER_VCPU_SECOND + memory_gib * USD_PER_GIB_SECOND
+    per_second = (gpu_count if has_gpu else 0) * gpu_price + cpu * USD_PER_VCPU_SECOND + memory_gib * USD_PER_GIB_SECOND
     return per_second * SECONDS_PER_HOUR

@@ -102,7 +102,7 @@ def _current(state: ServiceState, view: TemplateView) -> _Statement:
             "Current", "False", f"Rollout{rollout.phase.capitalize()}", f"{where}: {rollout.reason}" if rollout.reason else where
         )
     if is_current(view, state.id.name):
-        return _Statement("Current", "True", "Served", "")
+        return _Statement("Current", "True", "Served", view.left_out)
     if last is not None and last.outcome == "failed":
         return _Statement("Current", "False", "RolloutFailed", f"{last.revision}: {last.detail}")
     return _Statement("Current", "False", "Different", "; ".join(view.changes) or "the traffic is on another revision")

@@ -3,6 +3,9 @@
 An open and a close of one incident are two facts; each is created once. A close that overtakes its open leaves a tombstone. Both
 lists are bounded: of a storm the newest incidents are kept (and the newest of each signal), the others are counted. Where a bound
 was hit, the other half of a pair is looked up among the facts themselves (`keys_to_look_up`), so the count stays exact.
+
+A change by somebody else is a fact, too: it brings the look that compares the service with what it was left as, and is folded by
+having been passed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,11 +26,10 @@ from shared.records.state import (
 
 def keys_to_look_up(state: ServiceState, page: FactPage) -> tuple[str, ...]:
     """The natural keys whose existence decides how this page folds; mostly none."""
-    opened = {fact.fact.incident_id for fact in _readable(page) if fact.fact.state == "open"}
+    opened = {alert.incident_id for alert in _alerts(page) if alert.state == "open"}
     kept = {incident.incident_id for incident in state.incidents}
     keys: list[str] = []
-    for stored in _readable(page):
-        alert = stored.fact
+    for alert in _alerts(page):
         if alert.state == "closed" and state.incidents_not_kept and alert.incident_id not in kept | opened:
             keys.append(f"{alert.incident_id}:open")
         if alert.state == "open" and state.tombstones_dropped:
@@ -39,8 +41,8 @@ def fold(state: ServiceState, page: FactPage, found: Mapping[str, StoredFact]) -
     """The state after the page, and the facts that could not be read (for the caller to park)."""
     book = _Book(state)
     for entry in page.facts:
-        if isinstance(entry, StoredFact):
-            book.take(entry, found)
+        if isinstance(entry, StoredFact) and isinstance(entry.fact, AlertFact):
+            book.take(entry.fact, entry.created_at, found)
     cursor = page.facts[-1].position if page.facts else state.cursor
     unreadable = tuple(entry for entry in page.facts if isinstance(entry, UnreadableFact))
     return book.close(cursor), unreadable
@@ -72,33 +74,31 @@ class _Book:
         self._not_kept_until = state.incidents_not_kept_until
         self._tombstones_dropped = state.tombstones_dropped
 
-    def take(self, stored: StoredFact, found: Mapping[str, StoredFact]) -> None:
-        if stored.fact.state == "open":
-            self._take_open(stored, found)
+    def take(self, alert: AlertFact, created_at: datetime, found: Mapping[str, StoredFact]) -> None:
+        if alert.state == "open":
+            self._take_open(alert, created_at, found)
         else:
-            self._take_closed(stored, found)
+            self._take_closed(alert, created_at, found)
 
     def _folded_before(self, key: str, found: Mapping[str, StoredFact]) -> bool:
         cursor = self._state.cursor
         return key in found and cursor is not None and found[key].position <= cursor
 
-    def _take_open(self, stored: StoredFact, found: Mapping[str, StoredFact]) -> None:
-        alert = stored.fact
+    def _take_open(self, alert: AlertFact, created_at: datetime, found: Mapping[str, StoredFact]) -> None:
         if self._tombstones.pop(alert.incident_id, None) is not None or alert.incident_id in self._open:
             return
         if self._tombstones_dropped and self._folded_before(f"{alert.incident_id}:closed", found):
             self._tombstones_dropped -= 1
             return
-        self._open[alert.incident_id] = _incident(stored)
+        self._open[alert.incident_id] = _incident(alert, created_at)
 
-    def _take_closed(self, stored: StoredFact, found: Mapping[str, StoredFact]) -> None:
-        alert = stored.fact
+    def _take_closed(self, alert: AlertFact, created_at: datetime, found: Mapping[str, StoredFact]) -> None:
         if self._open.pop(alert.incident_id, None) is not None:
             return
         if self._not_kept and self._folded_before(f"{alert.incident_id}:open", found):
             self._not_kept -= 1
             return
-        self._tombstones[alert.incident_id] = Tombstone(incident_id=alert.incident_id, closed_at=alert.ended_at or stored.created_at)
+        self._tombstones[alert.incident_id] = Tombstone(incident_id=alert.incident_id, closed_at=alert.ended_at or created_at)
 
     def _keep_newest(self) -> None:
         """Keep the newest incidents, and of each signal at least its newest; count the others."""
@@ -135,23 +135,22 @@ class _Book:
         )
 
 
-def _readable(page: FactPage) -> Iterable[StoredFact]:
-    return (entry for entry in page.facts if isinstance(entry, StoredFact))
+def _alerts(page: FactPage) -> Iterable[AlertFact]:
+    return (entry.fact for entry in page.facts if isinstance(entry, StoredFact) and isinstance(entry.fact, AlertFact))
 
 
 def _age_order(incident: Incident) -> tuple[datetime, str]:
     return incident.started_at, incident.incident_id
 
 
-def _incident(stored: StoredFact) -> Incident:
-    alert: AlertFact = stored.fact
+def _incident(alert: AlertFact, created_at: datetime) -> Incident:
     lasting = METRIC_INCIDENT_SECONDS if alert.closes else LOG_MATCH_INCIDENT_SECONDS
     return Incident(
         incident_id=alert.incident_id,
         signal=alert.signal,
-        started_at=min(alert.started_at or stored.created_at, stored.created_at),
-        first_seen_at=stored.created_at,
-        expires_at=stored.created_at + timedelta(seconds=lasting),
+        started_at=min(alert.started_at or created_at, created_at),
+        first_seen_at=created_at,
+        expires_at=created_at + timedelta(seconds=lasting),
         observed_value=alert.observed_value,
         threshold_value=alert.threshold_value,
         policy_name=alert.policy_name.encode()[:KEPT_POLICY_NAME_BYTES].decode(errors="ignore"),

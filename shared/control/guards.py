@@ -56,10 +56,6 @@ def _refuse(wish: Wish, code: DenialCode, message: str, again_at: datetime | Non
     return Refusal(Denial(code=code, field=wish.field, wanted=wish.target, message=message), again_at)
 
 
-def _in_force(hold: Hold | None, owned: OwnedField, now: datetime) -> bool:
-    return hold is not None and (hold.expires_at is None or hold.expires_at > now) and (not hold.fields or owned in hold.fields)
-
-
 def _words(hold: Hold) -> str:
     until = "without an end" if hold.expires_at is None else f"until {hold.expires_at:%Y-%m-%d %H:%M} UTC"
     return f"held by {hold.author} {until}: {hold.reason}"
@@ -67,14 +63,14 @@ def _words(hold: Hold) -> str:
 
 def _fleet_hold(wish: Wish, service: ManagedService, _observed: Observed, now: datetime) -> Refusal | None:
     hold = service.fleet.hold
-    if hold is None or not _in_force(hold, wish.field, now):
+    if hold is None or not hold.stops(wish.field, now):
         return None
     return _refuse(wish, DenialCode.FLEET_HOLD, f"the whole fleet is {_words(hold)}", hold.expires_at)
 
 
 def _hold(wish: Wish, service: ManagedService, _observed: Observed, now: datetime) -> Refusal | None:
     for hold in service.document.holds:
-        if _in_force(hold, wish.field, now):
+        if hold.stops(wish.field, now):
             what = wish.field if hold.fields else "the service"
             return _refuse(wish, DenialCode.HOLD, f"{what} is {_words(hold)}", hold.expires_at)
     return None

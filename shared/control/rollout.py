@@ -297,8 +297,14 @@ def _quarantine(state: ServiceState, rollout: Rollout, reason: str, now: datetim
 
 def _ended(look: _Look, outcome: Literal["promoted", "failed", "superseded", "overtaken"], detail: str) -> Step:
     rollout = look.rollout
+    forward = outcome == "promoted" and not rollout.rollback
     last = LastRollout(
-        rollout_id=rollout.rollout_id, revision=rollout.revision, outcome=outcome, detail=detail[:STATE_TEXT_LIMIT], at=look.now
+        rollout_id=rollout.rollout_id,
+        revision=rollout.revision,
+        outcome=outcome,
+        detail=detail[:STATE_TEXT_LIMIT],
+        at=look.now,
+        previous=max(rollout.stable, key=lambda target: target.percent).revision if forward and rollout.stable else None,
     )
     return Step(look.state.model_copy(update={"rollout": None, "last_rollout": last}), reason=detail, next_look_at=look.tick)
 

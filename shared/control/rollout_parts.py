@@ -7,7 +7,7 @@ from typing import Literal
 from shared.control.timing import ROLLOUT_SLACK_SECONDS
 from shared.records.plan import Denial, DenialCode
 from shared.records.rollout import Rollout, RolloutPhase, TemplateView
-from shared.records.service import Hold, OwnedField
+from shared.records.service import Hold, HoldKind, OwnedField
 from shared.records.serving import TrafficTarget
 from shared.records.snapshot import ManagedService
 from shared.records.state import ServiceState
@@ -89,13 +89,16 @@ def stopped(service: ManagedService, now: datetime) -> tuple[Denial, datetime | 
     holds: list[tuple[DenialCode, str, Hold]] = []
     if service.fleet.hold is not None:
         holds.append((DenialCode.FLEET_HOLD, "the whole fleet", service.fleet.hold))
-    holds += [(DenialCode.HOLD, "the template" if hold.fields else "the service", hold) for hold in service.document.holds]
+    holds += [(DenialCode.HOLD, "the template" if _of_the_template(hold) else "the service", hold) for hold in service.document.holds]
     for code, what, hold in holds:
-        in_force = hold.expires_at is None or hold.expires_at > now
-        if in_force and (not hold.fields or OwnedField.TEMPLATE in hold.fields):
+        if hold.stops(OwnedField.TEMPLATE, now):
             until = "without an end" if hold.expires_at is None else f"until {hold.expires_at:%Y-%m-%d %H:%M} UTC"
             return denial(code, f"{what} is held by {hold.author} {until}: {hold.reason}"), hold.expires_at
     return None
+
+
+def _of_the_template(hold: Hold) -> bool:
+    return bool(hold.fields) or hold.kind is HoldKind.FREEZE
 
 
 def denial(code: DenialCode, message: str) -> Denial:

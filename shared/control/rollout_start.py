@@ -67,13 +67,24 @@ def _seen_served(state: ServiceState, view: TemplateView, now: datetime) -> Serv
     revision = max(view.traffic, key=lambda target: target.percent).revision
     served = state.served
     if view.desired_hash is not None and (served is None or (served.revision, served.desired_hash) != (revision, view.desired_hash)):
-        update["served"] = Served(revision=revision, desired_hash=view.desired_hash, since=now)
+        previous = _served_before(state, revision)
+        update["served"] = Served(revision=revision, desired_hash=view.desired_hash, since=now, previous=previous)
     foreign = state.foreign_template
     if foreign is not None and (foreign.healed_at is None or now >= foreign.healed_at + timedelta(seconds=CONTENDED_SECONDS)):
         update["foreign_template"] = None
     elif foreign is not None and foreign.open:
         update["foreign_template"] = foreign.model_copy(update={"open": False})
     return state.model_copy(update=update) if update else state
+
+
+def _served_before(state: ServiceState, revision: str) -> str | None:
+    """What served before this revision, as far as it is known."""
+    served, last = state.served, state.last_rollout
+    if last is not None and last.outcome == "promoted" and last.revision == revision and last.previous is not None:
+        return last.previous
+    if served is None:
+        return None
+    return served.revision if served.revision != revision else served.previous
 
 
 def _foreign(service: ManagedService, view: TemplateView, observed: Observed, now: datetime) -> tuple[ServiceState, Step | None]:

@@ -31,11 +31,11 @@ from shared.records.serving import DesiredServing, TrafficTarget
 from shared.records.snapshot import OperationStatus
 from shared.records.subject import ServiceId
 from shared.rendering.document import rendered_document
-from shared.rendering.messages import holds_unknown_scaling, service_to_json
+from shared.rendering.messages import holds_unknown, service_to_json
 from shared.rendering.observed import observed_from_service, revision_reading
 from shared.rendering.scaling import scaling_update
 from shared.rendering.serving import overlay
-from shared.rendering.writes import rest_update, service_update, traffic_json, with_template_of, with_traffic
+from shared.rendering.writes import document_with_traffic, rest_update, service_update, with_template_of, with_traffic
 
 TIMEOUT_SECONDS = 10.0
 """For each call. Reconcile has 50 seconds for everything it does."""
@@ -78,13 +78,13 @@ class CloudRunPlatform:
         return observed_from_service(self._read(service), read_at=self._clock.now())
 
     def read_service(self, service: ServiceId) -> ServiceReading:
-        """Read the whole service now; over REST as well if it holds scaling fields that the client has no name for.
+        """Read the whole service now; over REST as well if it holds anything that the client has no name for.
 
         Raises:
             ServiceMissing, Retry, Refused: see `cloudrun.refusals.classify`.
         """
         found = self._read(service)
-        document = self._rest_api().get_service(service.resource_name) if holds_unknown_scaling(found) else service_to_json(found)
+        document = self._rest_api().get_service(service.resource_name) if holds_unknown(found) else service_to_json(found)
         return ServiceReading(observed=observed_from_service(found, read_at=self._clock.now()), document=document)
 
     def update_scaling(self, service: ServiceId, *, etag: str, bounds: Bounds, fields: Sequence[OwnedField]) -> str:
@@ -141,11 +141,22 @@ class CloudRunPlatform:
         before = self._read(service)
         _require_same_etag(service, given=etag, current=before.etag)
         after = with_template_of(before, self._read_revision(service, revision))
-        request = service_update(before, after, etag=etag, revision=revision, version=_version())
+        # What this client has no name for may differ as well: the name in the template tells whether it is that revision's already.
+        elsewhere = before.template.revision != revision
+        request = service_update(before, after, etag=etag, revision=revision, version=_version(), again=elsewhere)
         if request is None:
             return None
         operation = self._call(lambda client: client.update_service(request=request, retry=None, timeout=self._timeout))
         return str(operation.operation.name)
+
+    def delete_service(self, service: ServiceId) -> None:
+        """Have the service deleted, with all its revisions; Cloud Run goes on with it after it has answered.
+
+        Raises:
+            ServiceMissing, Retry, Refused: see `cloudrun.refusals.classify`.
+        """
+        request = run_v2.DeleteServiceRequest(name=service.resource_name)
+        self._call(lambda client: client.delete_service(request=request, retry=None, timeout=self._timeout))
 
     def get_revision(self, service: ServiceId, revision: str) -> RevisionReading | None:
         """A revision of the service by its short name; None if there is none.
@@ -209,7 +220,7 @@ class CloudRunPlatform:
         _require_same_etag(service, given=etag, current=str(before.get("etag", "")))
         after = rendered_document(before, serving)
         if traffic is not None:
-            after = {**after, "traffic": traffic_json(traffic)}
+            after = document_with_traffic(after, traffic)
         update = rest_update(before, after, etag=etag, revision=revision, version=_version(), again=again)
         return None if update is None else rest.patch_service(service.resource_name, update, validate_only=validate_only)
 

@@ -7,16 +7,17 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from google.api_core.exceptions import AlreadyExists
 from google.cloud.firestore import SERVER_TIMESTAMP, Client
 
-from shared.gcp.firestore_layout import Layout, fact_fields, parked_fields
-from shared.gcp.firestore_queries import RPC_TIMEOUT_SECONDS, FirestoreQueries
+from shared.gcp.firestore_calls import RPC_TIMEOUT_SECONDS
+from shared.gcp.firestore_layout import fact_fields
+from shared.gcp.firestore_parking import FirestoreParking
+from shared.gcp.firestore_queries import FirestoreQueries
 from shared.gcp.google_errors import mendable_as_retry
 from shared.records.facts import Fact
-from shared.records.parked import Parked
 from shared.records.subject import ServiceId
 
 SETTLE_SECONDS = 0.5
@@ -26,7 +27,7 @@ STAMP_TRIES = 3
 _log = logging.getLogger(__name__)
 
 
-class FirestoreIntake:
+class FirestoreIntake(FirestoreParking):
     """`ports.IntakeStore` on the database of `client`.
 
     `settle_seconds`: how old the newest fact of a page must be before the page is given out (see `FirestoreQueries`); a fact that
@@ -36,15 +37,9 @@ class FirestoreIntake:
     """
 
     def __init__(self, client: Client, *, settle_seconds: float = SETTLE_SECONDS, sleep: Callable[[float], None] = time.sleep) -> None:
-        self._client = client
-        self._layout = Layout(client)
+        super().__init__(client)
         self._queries = FirestoreQueries(client, settle_seconds=settle_seconds, sleep=sleep)
         self._settle_seconds = settle_seconds
-
-    @classmethod
-    def connect(cls, project: str, database: str) -> Self:
-        """A store with a client of its own; the client connects at its first use."""
-        return cls(Client(project=project, database=database))
 
     def create_fact(self, service: ServiceId, fact: Fact) -> Literal["created", "duplicate"]:
         """Create the fact under its natural key; one call, and a second one if it committed so late that a reader may have passed it.
@@ -64,18 +59,6 @@ class FirestoreIntake:
                 result = reference.update({"created_at": SERVER_TIMESTAMP}, retry=None, timeout=RPC_TIMEOUT_SECONDS)
         _log.warning("commits take longer than %s s: a fact of %s may be folded late", self._settle_seconds, service)
         return "created"
-
-    def park(self, parked: Parked) -> None:
-        """Create the parked entry; one that exists already is left as it is.
-
-        Raises:
-            Retry: not known to have been written.
-        """
-        with mendable_as_retry(f"parking {parked.key}"):
-            try:
-                self._layout.parked(parked.key).create(parked_fields(parked), retry=None, timeout=RPC_TIMEOUT_SECONDS)
-            except AlreadyExists:
-                return
 
     def due_services(self, *, now: datetime, sweep_slot: int) -> Iterable[ServiceId]:
         """The active services whose `next_look_at` has come, then all services of the sweep slot; each once.

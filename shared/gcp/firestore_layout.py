@@ -1,25 +1,33 @@
 """Where each document lies in Firestore, what its fields are, and how they become records.
 
-* `services/{id}`: `record`, `sweep_slot`.
+* `services/{id}`: `record`, `sweep_slot`, `model_uri` (where the spec's model lies in a bucket), `committed_at`.
+* `services/{id}/commands/{id}`: `record` (as JSON text), `created_at`, `expire_at`, `schema_version`.
 * `services/{id}/facts/{key}`: `record`, `created_at`, `expire_at`, `schema_version`.
 * `services/{id}/state/current`: `record`, `next_look_at`, `usd_per_hour_at_max`, `committed_at`.
 * `services/{id}/decisions/{id}`: `record`, `decided_at`, `expire_at`.
+* `models/{id}/uploads/{key}`: `record`, `uri`, `created_at`, `expire_at`, `schema_version`.
+* `models/{id}/model_state/current`: `record`, `uri`, `next_look_at`, `listed_at`, `committed_at`. Its collection has a name of its own:
+  the listings of what is due read over all collections of one name, and services would pay for models and models for services.
 * `parked/{key}`: the fields of `records.parked.Parked` side by side; `attributes` as JSON text, because their names come from
   outside and Firestore refuses some as field names; `parked_at` as a native time.
-* `fleet/current`: `record`; `fleet/current/acts/{minute}-{index}`: `minute`, `expire_at`.
+* `fleet/current`: `record`, `committed_at`; `fleet/current/acts/{minute}-{index}`: `minute`, `expire_at`;
+  `fleet/current/commands/{id}`: as those of a service.
 
-`record` is the record's JSON form as a map. `committed_at` is the server's time: it makes every commit a change, because Firestore
-keeps the old update time, which is our token, where a write changes nothing.
+`record` is the record's JSON form as a map, but for what Firestore would refuse in a map (see `firestore_spec_layout`). `committed_at`
+is the server's time: it makes every commit a change, because Firestore keeps the old update time, which is our token, where a write
+changes nothing.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from google.cloud.firestore import SERVER_TIMESTAMP, Client, DocumentReference, DocumentSnapshot
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from shared.records.base import Record
 from shared.records.facts import FACT_TTL_SECONDS, Fact, StoredFact, UnreadableFact
@@ -28,7 +36,7 @@ from shared.records.subject import ServiceId, document_id
 
 if TYPE_CHECKING:
     from shared.records.fleet import ActSlot
-    from shared.records.service import ServiceDocument
+    from shared.records.model_subject import ModelSubject
     from shared.records.state import ServiceState
 
 ACT_SLOT_TTL_SECONDS = 24 * 3600
@@ -40,30 +48,48 @@ REQUIRED_INDEXES: Final = (
     ("state", ("next_look_at ASCENDING",), "COLLECTION_GROUP"),
     ("state", ("usd_per_hour_at_max ASCENDING",), "COLLECTION_GROUP"),
     ("facts", ("created_at ASCENDING",), "COLLECTION_GROUP"),
+    ("model_state", ("next_look_at ASCENDING",), "COLLECTION_GROUP"),
+    ("uploads", ("created_at ASCENDING",), "COLLECTION_GROUP"),
 )
 """Indexes that production must create (collection group, fields, query scope); the emulator needs none.
 
 All are single-field indexes with collection-group scope, which Firestore does not build by itself. The other queries live on the
-single-field indexes it does build: `facts.created_at`, `services.sweep_slot`, `acts.minute`, `decisions.decided_at`,
-`parked.parked_at` (collection scope).
+single-field indexes it does build: `facts.created_at`, `services.sweep_slot`, `services.model_uri`, `acts.minute`,
+`decisions.decided_at`, `parked.parked_at` (collection scope).
 """
 
 UNINDEXED_FIELDS: Final = (
     ("services", "record"),
+    ("services", "committed_at"),
+    ("commands", "record"),
     ("facts", "record"),
     ("state", "record"),
     ("state", "committed_at"),
     ("decisions", "record"),
+    ("uploads", "record"),
+    ("uploads", "uri"),
+    ("model_state", "record"),
+    ("model_state", "uri"),
+    ("model_state", "listed_at"),
+    ("model_state", "committed_at"),
     ("fleet", "record"),
+    ("fleet", "committed_at"),
     ("parked", "body"),
     ("parked", "attributes"),
 )
 """Fields (collection group, field) that no query needs: exempt them, or every commit pays for hundreds of index entries."""
 
-TTL_FIELDS: Final = (("facts", "expire_at"), ("decisions", "expire_at"), ("acts", "expire_at"))
+TTL_FIELDS: Final = (
+    ("facts", "expire_at"),
+    ("commands", "expire_at"),
+    ("uploads", "expire_at"),
+    ("decisions", "expire_at"),
+    ("acts", "expire_at"),
+)
 """Fields (collection group, field) on which production must switch time-to-live on."""
 
 _R = TypeVar("_R", bound=Record)
+_T = TypeVar("_T")
 
 
 class Layout:
@@ -87,9 +113,25 @@ class Layout:
         reference: DocumentReference = self.service(service).collection("facts").document(document_id(key))
         return reference
 
+    def command(self, service: ServiceId | None, command_id: str) -> DocumentReference:
+        """`services/{id}/commands/{command_id}`, or `fleet/current/commands/{command_id}` of a command about no one service."""
+        subject = self.fleet() if service is None else self.service(service)
+        reference: DocumentReference = subject.collection("commands").document(document_id(command_id))
+        return reference
+
     def decision(self, service: ServiceId, decision_id: str) -> DocumentReference:
         """`services/{id}/decisions/{id}`."""
         reference: DocumentReference = self.service(service).collection("decisions").document(document_id(decision_id))
+        return reference
+
+    def upload(self, model: ModelSubject, key: str) -> DocumentReference:
+        """`models/{id}/uploads/{key}` of a natural key."""
+        reference: DocumentReference = self._model(model).collection("uploads").document(document_id(key))
+        return reference
+
+    def model_state(self, model: ModelSubject) -> DocumentReference:
+        """`models/{id}/model_state/current`."""
+        reference: DocumentReference = self._model(model).collection("model_state").document("current")
         return reference
 
     def parked(self, key: str) -> DocumentReference:
@@ -107,20 +149,23 @@ class Layout:
         reference: DocumentReference = self.fleet().collection("acts").document(slot.document_id)
         return reference
 
+    def _model(self, model: ModelSubject) -> DocumentReference:
+        reference: DocumentReference = self._client.collection("models").document(model.id)
+        return reference
+
 
 def fact_fields(fact: Fact) -> dict[str, Any]:
     """The document of a fact; `created_at` is filled in by the server."""
     return {
         "schema_version": fact.schema_version,
         "record": fact.to_stored(),
-        "created_at": SERVER_TIMESTAMP,
-        "expire_at": datetime.now(UTC) + timedelta(seconds=FACT_TTL_SECONDS),
+        **created_now(),
     }
 
 
-def service_fields(document: ServiceDocument) -> dict[str, Any]:
-    """The document of a spec."""
-    return {"record": document.to_stored(), "sweep_slot": document.id.sweep_slot}
+def created_now() -> dict[str, Any]:
+    """The times of what is created once and kept for `FACT_TTL_SECONDS`; `created_at` is filled in by the server."""
+    return {"created_at": SERVER_TIMESTAMP, "expire_at": datetime.now(UTC) + timedelta(seconds=FACT_TTL_SECONDS)}
 
 
 def state_fields(state: ServiceState) -> dict[str, Any]:
@@ -150,17 +195,22 @@ def act_slot_fields(slot: ActSlot) -> dict[str, Any]:
 
 def record_of(kind: type[_R], snapshot: DocumentSnapshot[Any], name: str, unreadable: dict[str, str]) -> _R | None:
     """The record of a document; None if there is no document, or if it cannot be read: then `unreadable[name]` says why."""
+    return read_record(kind.from_stored, snapshot, name, unreadable)
+
+
+def read_record(read: Callable[[Any], _T], snapshot: DocumentSnapshot[Any], name: str, unreadable: dict[str, str]) -> _T | None:
+    """As `record_of`, for a record that `read` makes of what is stored; a ValueError of it says why it cannot."""
     if not snapshot.exists:
         return None
     try:
-        return kind.from_stored((snapshot.to_dict() or {}).get("record"))
-    except ValidationError as error:
+        return read((snapshot.to_dict() or {}).get("record"))
+    except ValueError as error:
         unreadable[name] = str(error)[:ERROR_LIMIT_CHARACTERS]
         return None
 
 
 def parked_of(snapshot: DocumentSnapshot[Any]) -> Parked | None:
-    """The parked entry of a document; None if it cannot be read."""
+    """The parked entry of a document; None if there is no document, or if it cannot be read."""
     stored = snapshot.to_dict() or {}
     try:
         return Parked.from_stored({**stored, "attributes": json.loads(stored.get("attributes", "{}"))})
@@ -173,11 +223,17 @@ def fact_of(snapshot: DocumentSnapshot[Any]) -> StoredFact | UnreadableFact:
     created_at = snapshot.get("created_at")
     position = position_of(created_at, snapshot.id)
     unreadable: dict[str, str] = {}
-    fact = record_of(Fact, snapshot, "fact", unreadable)
+    fact = read_record(_facts().validate_python, snapshot, "fact", unreadable)
     if fact is None:
         body = json.dumps((snapshot.to_dict() or {}).get("record"), default=str)[:BODY_LIMIT_CHARACTERS]
         return UnreadableFact(key=snapshot.id, position=position, error=unreadable.get("fact", "no record"), body=body)
     return StoredFact(key=fact.key, position=position, created_at=plain_time(created_at), fact=fact)
+
+
+@cache
+def _facts() -> TypeAdapter[Fact]:
+    """Made when the first fact is read: functions that only create facts do not pay for it."""
+    return TypeAdapter(Fact)
 
 
 def position_of(created_at: datetime, fact_id: str) -> str:

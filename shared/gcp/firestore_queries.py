@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from google.api_core.retry import Retry as LibraryRetry
-from google.cloud.firestore import Client, CollectionGroup, CollectionReference, DocumentSnapshot, FieldFilter, Query
+from google.cloud.firestore import Client, CollectionReference, DocumentSnapshot, FieldFilter
 
+from shared.gcp.firestore_calls import NEVER_RETRY, RPC_TIMEOUT_SECONDS, get_many, pages
 from shared.gcp.firestore_layout import (
     Layout,
     fact_of,
-    parked_of,
     position_of,
     read_position,
     service_of,
@@ -20,20 +19,10 @@ from shared.gcp.firestore_layout import (
 )
 from shared.gcp.google_errors import mendable_as_retry
 from shared.records.facts import FactPage
-from shared.records.parked import Parked
 from shared.records.subject import ServiceId
 
-RPC_TIMEOUT_SECONDS = 10.0
-"""Of every call. Firestore answers in tens of milliseconds; a function has to answer within a minute."""
-PAGE_DOCUMENTS = 300
-"""How many keys one page of a listing fetches."""
 UNFOLDED_LIMIT_FACTS = 5_000
 """How many facts one search for unfolded services looks at, oldest first."""
-STATES_PER_READ = 200
-"""How many cursors are read in one call."""
-
-NEVER_RETRY = LibraryRetry(predicate=lambda _error: False)
-"""For reads. The library's streams cannot take `retry=None`: at an error they call its predicate."""
 
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 _BY_TIME = ("created_at", "__name__")
@@ -74,13 +63,13 @@ class FirestoreQueries:
         """States whose time has come, then the services of the sweep slot; each once, a page at a time."""
         seen: set[ServiceId] = set()
         due = self._client.collection_group("state").where(filter=FieldFilter("next_look_at", "<=", now)).select(["next_look_at"])
-        for snapshot in self._pages(due, ("next_look_at", "__name__"), f"listing services due at {now}"):
+        for snapshot in pages(due, ("next_look_at", "__name__"), f"listing services due at {now}"):
             service = service_of(snapshot.reference)
             if service is not None and service not in seen:
                 seen.add(service)
                 yield service
         slot = self._client.collection("services").where(filter=FieldFilter("sweep_slot", "==", sweep_slot)).select([])
-        for snapshot in self._pages(slot, ("__name__",), f"listing services of slot {sweep_slot}"):
+        for snapshot in pages(slot, ("__name__",), f"listing services of slot {sweep_slot}"):
             service = service_of_id(snapshot.id)
             if service is not None and service not in seen:
                 seen.add(service)
@@ -96,7 +85,7 @@ class FirestoreQueries:
             .select(["created_at"])
         )
         looked_at = 0
-        for snapshot in self._pages(window, _BY_TIME, "listing facts", limit=UNFOLDED_LIMIT_FACTS):
+        for snapshot in pages(window, _BY_TIME, "listing facts", limit=UNFOLDED_LIMIT_FACTS):
             looked_at += 1
             service = service_of(snapshot.reference)
             if service is not None:
@@ -116,12 +105,6 @@ class FirestoreQueries:
         query = self._client.collection_group("state").sum("usd_per_hour_at_max", alias="value")
         return float(self._aggregate(query, "adding up dollars per hour"))
 
-    def parked(self, limit: int) -> list[Parked]:
-        """The newest parked entries that can be read, newest first."""
-        query = self._client.collection("parked").order_by("parked_at", direction=Query.DESCENDING).limit(limit)
-        read = (parked_of(snapshot) for snapshot in self.all(query, "reading parked entries"))
-        return [parked for parked in read if parked is not None]
-
     def _facts(self, service: ServiceId, position: str | None, limit: int) -> list[DocumentSnapshot[Any]]:
         collection: CollectionReference = self._layout.service(service).collection("facts")
         after, fact_id = read_position(position) if position else (_EARLIEST, "")
@@ -133,36 +116,13 @@ class FirestoreQueries:
 
     def _cursors(self, services: Sequence[ServiceId]) -> dict[ServiceId, str]:
         cursors: dict[ServiceId, str] = {}
-        for start in range(0, len(services), STATES_PER_READ):
-            references = [self._layout.state(service) for service in services[start : start + STATES_PER_READ]]
-            with mendable_as_retry("reading cursors"):
-                for snapshot in self._client.get_all(references, ["record.cursor"], retry=NEVER_RETRY, timeout=RPC_TIMEOUT_SECONDS):
-                    service = service_of(snapshot.reference)
-                    record = (snapshot.to_dict() or {}).get("record")
-                    if service is not None and isinstance(record, dict) and isinstance(record.get("cursor"), str):
-                        cursors[service] = record["cursor"]
+        references = [self._layout.state(service) for service in services]
+        for snapshot in get_many(self._client, references, "reading cursors", ["record.cursor"]):
+            service = service_of(snapshot.reference)
+            record = (snapshot.to_dict() or {}).get("record")
+            if service is not None and isinstance(record, dict) and isinstance(record.get("cursor"), str):
+                cursors[service] = record["cursor"]
         return cursors
-
-    def _pages(
-        self, query: Query | CollectionGroup, order: Sequence[str], what: str, *, limit: int | None = None
-    ) -> Iterator[DocumentSnapshot[Any]]:
-        for field in order:
-            query = query.order_by(field)
-        given, page = 0, query.limit(PAGE_DOCUMENTS)
-        while True:
-            size = PAGE_DOCUMENTS if limit is None else min(PAGE_DOCUMENTS, limit - given)
-            found = self.all(page.limit(size), what)
-            yield from found
-            given += len(found)
-            if len(found) < size or given == limit:
-                return
-            last = found[-1]
-            page = query.start_after({name: last.reference if name == "__name__" else last.get(name) for name in order})
-
-    def all(self, query: Any, what: str) -> list[DocumentSnapshot[Any]]:
-        """All documents of a query that bounds itself."""
-        with mendable_as_retry(what):
-            return list(query.stream(retry=NEVER_RETRY, timeout=RPC_TIMEOUT_SECONDS))
 
     def _aggregate(self, query: Any, what: str) -> float:
         with mendable_as_retry(what):

@@ -10,20 +10,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from google.api_core.exceptions import AlreadyExists, FailedPrecondition, NotFound
-from google.cloud.firestore import DocumentReference, Query
-from google.protobuf.timestamp_pb2 import Timestamp
+from google.cloud.firestore import Query
 
 from shared.errors import TokenConflict
+from shared.gcp.firestore_calls import NEVER_RETRY, RPC_TIMEOUT_SECONDS, all_of, get_all, token_of, unchanged_since
 from shared.gcp.firestore_intake import FirestoreIntake
-from shared.gcp.firestore_layout import (
-    act_slot_fields,
-    fact_of,
-    parked_fields,
-    record_of,
-    service_fields,
-    state_fields,
-)
-from shared.gcp.firestore_queries import NEVER_RETRY, RPC_TIMEOUT_SECONDS
+from shared.gcp.firestore_layout import act_slot_fields, fact_of, parked_fields, record_of, state_fields
+from shared.gcp.firestore_models import FirestoreModels
+from shared.gcp.firestore_spec_layout import document_of, fleet_fields, service_changes, service_fields
 from shared.gcp.google_errors import conflict_as_token_conflict, mendable_as_retry
 from shared.records.decision import DECISION_TTL_SECONDS, Decision
 from shared.records.facts import FactPage, StoredFact
@@ -35,8 +29,8 @@ from shared.records.state import ServiceState
 from shared.records.subject import ServiceId
 
 
-class FirestoreStore(FirestoreIntake):
-    """`ports.Store`: everything reconcile reads and writes, on top of what event functions use."""
+class FirestoreStore(FirestoreIntake, FirestoreModels):
+    """`ports.Store` and `ports.ModelStore`: everything reconcile reads and writes, on top of what event functions use."""
 
     def read(self, service: ServiceId) -> Snapshot:
         """The documents of one service and the fleet's, in one round trip. An unreadable state comes without its token.
@@ -45,14 +39,14 @@ class FirestoreStore(FirestoreIntake):
             Retry: Firestore did not answer.
         """
         places = {"document": self._layout.service(service), "state": self._layout.state(service), "fleet": self._layout.fleet()}
-        found = self._get_all(list(places.values()), f"reading {service}")
+        found = get_all(self._client, list(places.values()), f"reading {service}")
         unreadable: dict[str, str] = {}
         state_snapshot = found[places["state"].path]
         state = record_of(ServiceState, state_snapshot, "state", unreadable)
         return Snapshot(
-            document=record_of(ServiceDocument, found[places["document"].path], "document", unreadable),
+            document=document_of(found[places["document"].path], unreadable),
             state=state,
-            token=_token(state_snapshot.update_time) if state is not None else None,
+            token=token_of(state_snapshot.update_time) if state is not None else None,
             fleet=record_of(Fleet, found[places["fleet"].path], "fleet", unreadable) or Fleet(),
             unreadable=unreadable,
         )
@@ -74,7 +68,8 @@ class FirestoreStore(FirestoreIntake):
         if not keys:
             return {}
         paths = {key: self._layout.fact(service, key) for key in keys}
-        found = self._get_all(list({reference.path: reference for reference in paths.values()}.values()), f"reading facts of {service}")
+        references = list({reference.path: reference for reference in paths.values()}.values())
+        found = get_all(self._client, references, f"reading facts of {service}")
         facts = {key: fact_of(found[reference.path]) for key, reference in paths.items() if _is_stamped(found[reference.path])}
         return {key: fact for key, fact in facts.items() if isinstance(fact, StoredFact)}
 
@@ -86,7 +81,7 @@ class FirestoreStore(FirestoreIntake):
         """
         with mendable_as_retry(f"reading the token of {service}"):
             snapshot = self._layout.state(service).get(["next_look_at"], retry=NEVER_RETRY, timeout=RPC_TIMEOUT_SECONDS)
-        return _token(snapshot.update_time) if snapshot.exists else None
+        return token_of(snapshot.update_time) if snapshot.exists else None
 
     def commit(
         self,
@@ -132,12 +127,12 @@ class FirestoreStore(FirestoreIntake):
                 return
             snapshot = reference.get(retry=NEVER_RETRY, timeout=RPC_TIMEOUT_SECONDS)
             unreadable: dict[str, str] = {}
-            stored = record_of(ServiceDocument, snapshot, "document", unreadable)
+            stored = document_of(snapshot, unreadable)
             if stored is None or stored.generation != if_generation:
                 found = unreadable.get("document") or (stored.generation if stored else None)
                 raise TokenConflict(f"the spec of {document.id} is at generation {found}, not at {if_generation}")
             unchanged = self._client.write_option(last_update_time=snapshot.update_time)
-            reference.update(service_fields(document), option=unchanged, retry=None, timeout=RPC_TIMEOUT_SECONDS)
+            reference.update(service_changes(document), option=unchanged, retry=None, timeout=RPC_TIMEOUT_SECONDS)
 
     def put_fleet(self, fleet: Fleet) -> None:
         """Write the fleet document.
@@ -146,7 +141,7 @@ class FirestoreStore(FirestoreIntake):
             Retry: not known to have been written.
         """
         with mendable_as_retry("writing the fleet document"):
-            self._layout.fleet().set({"record": fleet.to_stored()}, retry=None, timeout=RPC_TIMEOUT_SECONDS)
+            self._layout.fleet().set(fleet_fields(fleet), retry=None, timeout=RPC_TIMEOUT_SECONDS)
 
     def acts_in_minute(self, minute: str) -> int:
         """How many act slots of that minute (`YYYYmmddHHMM`, UTC) are taken; counted by the server.
@@ -171,16 +166,8 @@ class FirestoreStore(FirestoreIntake):
             Retry: Firestore did not answer.
         """
         query = self._layout.service(service).collection("decisions").order_by("decided_at", direction=Query.DESCENDING).limit(limit)
-        read = (record_of(Decision, found, "decision", {}) for found in self._queries.all(query, f"reading decisions of {service}"))
+        read = (record_of(Decision, found, "decision", {}) for found in all_of(query, f"reading decisions of {service}"))
         return [decision for decision in read if decision is not None]
-
-    def parked(self, *, limit: int) -> list[Parked]:
-        """The newest parked entries that can be read, newest first.
-
-        Raises:
-            Retry: Firestore did not answer.
-        """
-        return self._queries.parked(limit)
 
     def _commit_once(
         self,
@@ -197,7 +184,7 @@ class FirestoreStore(FirestoreIntake):
         if token is None:
             batch.create(reference, state_fields(state))
         else:
-            batch.update(reference, state_fields(state), option=self._client.write_option(last_update_time=_update_time(token)))
+            batch.update(reference, state_fields(state), option=unchanged_since(self._client, token))
         if act_slot is not None:
             batch.create(self._layout.act_slot(act_slot), act_slot_fields(act_slot))
         if decision is not None:
@@ -209,32 +196,14 @@ class FirestoreStore(FirestoreIntake):
                 results = batch.commit(retry=None, timeout=RPC_TIMEOUT_SECONDS)
             except (FailedPrecondition, NotFound) as error:
                 raise TokenConflict(f"{what}: {error}") from error
-        return _token(results[0].update_time)
+        return token_of(results[0].update_time)
 
     def _without_existing(self, entries: dict[str, Parked], what: str) -> dict[str, Parked]:
         if not entries:
             return {}
         places = {key: self._layout.parked(key) for key in entries}
-        found = self._get_all(list(places.values()), what, ["code"])
+        found = get_all(self._client, list(places.values()), what, ["code"])
         return {key: entry for key, entry in entries.items() if not found[places[key].path].exists}
-
-    def _get_all(self, references: list[DocumentReference], what: str, field_paths: list[str] | None = None) -> dict[str, Any]:
-        with mendable_as_retry(what):
-            found = self._client.get_all(references, field_paths, retry=NEVER_RETRY, timeout=RPC_TIMEOUT_SECONDS)
-            return {snapshot.reference.path: snapshot for snapshot in found}
-
-
-def _token(update_time: Any) -> str:
-    return str(update_time.rfc3339())
-
-
-def _update_time(token: str) -> Timestamp:
-    moment = Timestamp()
-    try:
-        moment.FromJsonString(token)
-    except ValueError as error:
-        raise TokenConflict(f"token {token[:80]!r} is not one of this store") from error
-    return moment
 
 
 def _is_stamped(snapshot: Any) -> bool:

@@ -4,9 +4,11 @@ Pub/Sub repeats whatever is not a success, 4xx included; so an event that can ne
 """
 
 import io
+import json
+import math
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 
@@ -23,7 +25,8 @@ BUG_TEXT_LIMIT = 300
 
 GONE = "the sender went away before the body was read"
 
-Verdict = Literal["done", "duplicate", "ignored", "parked"]
+Verdict = Literal["done", "duplicate", "ignored", "parked", "refused", "forbidden", "superseded", "later"]
+"""The last four are told to callers over HTTPS only: Pub/Sub's events are parked, or tried again."""
 
 
 class Handled(NamedTuple):
@@ -32,6 +35,15 @@ class Handled(NamedTuple):
     verdict: Verdict
     key: str
     detail: str = ""
+
+
+class Reply(NamedTuple):
+    """What a caller over HTTPS is told: a status and an object for JSON; `handled` is for the log."""
+
+    status: int
+    content: Mapping[str, Any]
+    handled: Handled
+    retry_after_seconds: float | None = None
 
 
 class Headers(Protocol):
@@ -61,12 +73,32 @@ ReadBody = Callable[[], bytes]
 Handle = Callable[[Mapping[str, str], ReadBody], Handled]
 
 
+Answer = tuple[str, int, dict[str, str]]
+_Result = TypeVar("_Result")
+_PLAIN = {"Content-Type": "text/plain; charset=utf-8"}
+
+
 def serve(function: str, request: Request, handle: Handle) -> tuple[str, int]:
     """Run a handler once and answer for it: done, duplicate, ignored and parked are 200, Retry is 503, a bug is 500."""
+    handled = _run(function, request, handle)
+    return _acknowledged(function, handled) if isinstance(handled, Handled) else handled
+
+
+def serve_callers(function: str, request: Request, handle: Callable[[Mapping[str, str], ReadBody], Handled | Reply]) -> Answer:
+    """As `serve`, for a function that people and scripts call as well: a `Reply` is answered as JSON with its own status."""
+    result = _run(function, request, handle)
+    if isinstance(result, Reply):
+        return _told(function, result)
+    text, status = _acknowledged(function, result) if isinstance(result, Handled) else result
+    return text, status, _PLAIN
+
+
+def _run(function: str, request: Request, handle: Callable[[Mapping[str, str], ReadBody], _Result]) -> _Result | tuple[str, int]:
+    """What the handler came to, or the answer where it came to nothing."""
     if request.method != "POST":
         return "only POST is taken here\n", WRONG_METHOD
     try:
-        handled = handle(dict(request.headers.items()), lambda: _read(request))
+        return handle(dict(request.headers.items()), lambda: _read(request))
     except Retry as retry:
         key, after = _key(retry), retry.after_seconds
         log.event("WARNING", "will be tried again", function=function, key=key, reason=retry.reason, after_seconds=after)
@@ -75,10 +107,23 @@ def serve(function: str, request: Request, handle: Handle) -> tuple[str, int]:
         text = str(bug)[:BUG_TEXT_LIMIT]
         log.event("ERROR", "bug", function=function, key=_key(bug), error=type(bug).__name__, text=text, where=_where(bug))
         return "bug\n", BUG
+
+
+def _acknowledged(function: str, handled: Handled) -> tuple[str, int]:
     log.event(
         "WARNING" if handled.verdict == "parked" else "INFO", handled.verdict, function=function, key=handled.key, detail=handled.detail
     )
     return f"{handled.verdict}\n", ACK
+
+
+def _told(function: str, reply: Reply) -> Answer:
+    handled = reply.handled
+    severity: Literal["INFO", "WARNING"] = "INFO" if reply.status == ACK else "WARNING"
+    log.event(severity, handled.verdict, function=function, key=handled.key, detail=handled.detail, status=reply.status)
+    headers = {"Content-Type": "application/json", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+    if reply.retry_after_seconds is not None:
+        headers["Retry-After"] = str(math.ceil(reply.retry_after_seconds))
+    return json.dumps(reply.content) + "\n", reply.status, headers
 
 
 def _read(request: Request) -> bytes:

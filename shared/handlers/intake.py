@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from shared.errors import Park
 from shared.events.envelope import MESSAGE_PUBLISHED, Envelope, open_envelope
 from shared.handlers.answer import Handled, ReadBody
-from shared.ports import Clock, IntakeStore
+from shared.ports import Clock, EventBus, Parking
+from shared.records.outgoing import OutgoingEvent
 from shared.records.parked import Parked
 
 
@@ -15,8 +16,9 @@ def take(
     read: ReadBody,
     work: Callable[[Envelope], Handled],
     *,
-    store: IntakeStore,
+    store: Parking,
     clock: Clock,
+    events: EventBus | None = None,
 ) -> Handled:
     """Open the envelope and hand it to `work`; a Park from either is stored once, whatever the number of deliveries.
 
@@ -43,6 +45,8 @@ def take(
             key=_key(function, headers, body, envelope),
         )
         store.park(parked)
+        if events is not None:
+            events.publish_events([OutgoingEvent.of_parked(parked)])
         return Handled("parked", parked.key, str(park))
     except Exception as failure:
         if envelope is not None and envelope.message_id:

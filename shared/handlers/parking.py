@@ -2,14 +2,17 @@
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from shared import log
 from shared.ports import Store
-from shared.records.facts import StoredFact, UnreadableFact
+from shared.records.facts import AlertFact, StoredFact, UnreadableFact
 from shared.records.parked import ParkCode, Parked
 from shared.records.snapshot import Snapshot
 from shared.records.subject import ServiceId
+
+
+PARKED_WITHIN = timedelta(hours=1)
 
 
 def report_unreadable(service: ServiceId, snapshot: Snapshot, store: Store, now: datetime) -> str:
@@ -35,7 +38,11 @@ def report_unreadable(service: ServiceId, snapshot: Snapshot, store: Store, now:
 
 
 def facts_without_spec(service: ServiceId, facts: Sequence[StoredFact], now: datetime) -> list[Parked]:
-    """The alerts of a service that has no spec."""
+    """The young alerts of a service that has no spec.
+
+    Changes by others to a service that nobody gave to Trimtab are nobody's business here; older alerts are those of a service that was
+    deleted, whose cursor went with it.
+    """
     reason = f"there is no spec for {service}: apply one to let Trimtab look after it, then redrive this"
     return [
         Parked.of(
@@ -48,6 +55,7 @@ def facts_without_spec(service: ServiceId, facts: Sequence[StoredFact], now: dat
             key=f"{service}:{stored.key}",
         )
         for stored in facts
+        if isinstance(stored.fact, AlertFact) and stored.created_at >= now - PARKED_WITHIN
     ]
 
 

@@ -1,7 +1,7 @@
 """functions/reconcile: fold facts, observe, decide, commit, act, record."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from shared import log
@@ -17,11 +17,14 @@ from shared.events.wake import parse_wake
 from shared.handlers.answer import Handled, ReadBody
 from shared.handlers.executor import Executor, acts_on
 from shared.handlers.intake import take
+from shared.handlers.model import ModelPorts, known_versions, reconcile_model
 from shared.handlers.observe import observe, with_fleet_usage
 from shared.handlers.parking import facts_without_spec, report_unreadable, unreadable_facts
 from shared.handlers.recording import Look, fingerprint, record
+from shared.handlers.telling import mark, tell, untold
 from shared.handlers.template import RolloutExecutor, Seen, see
-from shared.ports import Bus, Clock, Ids, Metrics, Platform, Prober, Quota, Store, TemplatePlatform
+from shared.ports import Bus, Clock, EventBus, Ids, Metrics, ModelFiles, ModelStore, Platform, Prober, Quota, Store, TemplatePlatform
+from shared.records.decision import Decision
 from shared.records.facts import StoredFact, UnreadableFact
 from shared.records.fleet import ActSlot
 from shared.records.metric import Unknown
@@ -61,6 +64,16 @@ class ReconcilePorts:
     quota: Quota | None = None
     templates: TemplatePlatform | None = None
     prober: Prober | None = None
+    events: EventBus | None = None
+    models: ModelStore | None = None
+    files: ModelFiles | None = None
+
+    @property
+    def model_ports(self) -> ModelPorts | None:
+        """What looks at models need; None where models are not looked at."""
+        if self.models is None or self.files is None:
+            return None
+        return ModelPorts(self.models, self.files, self.bus, self.clock)
 
 
 def handle_wake(headers: Mapping[str, str], read: ReadBody, ports: ReconcilePorts) -> Handled:
@@ -71,8 +84,12 @@ def handle_wake(headers: Mapping[str, str], read: ReadBody, ports: ReconcilePort
     """
 
     def work(envelope: Envelope) -> Handled:
-        service, wake = parse_wake(envelope.payload())
-        return Handled("done", str(service), reconcile(service, wake.reason, ports))
+        subject, wake = parse_wake(envelope.payload())
+        if isinstance(subject, ServiceId):
+            return Handled("done", str(subject), reconcile(subject, wake.reason, ports))
+        if ports.model_ports is None:
+            return Handled("ignored", subject.uri, "no bucket is connected: models are not looked at")
+        return Handled("done", subject.uri, reconcile_model(subject, wake.reason, ports.model_ports))
 
     return take("reconcile", headers, read, work, store=ports.store, clock=ports.clock)
 
@@ -127,7 +144,7 @@ def _look(service: ServiceId, trigger: str, ports: ReconcilePorts) -> str:
     acting = acts_on(plan, document.spec.autonomy)
     _check_time(service, began, ports)
     look = Look(service=service, trigger=trigger, document=document, observation=observation, plan=plan, acting=acting, now=began)
-    committed = _commit(look, snapshot, folded, ports)
+    committed = _told(look, _commit(look, snapshot, folded, ports), before, ports)
     outcome = committed.words
     if committed.announced:
         outcome = f"{_act(look, committed, seen, ports)}: {committed.words}"
@@ -144,7 +161,8 @@ def _observe(service: ServiceId, document: ServiceDocument, state: ServiceState,
     seen = None
     try:
         reading = ports.templates.read_service(service)
-        seen = see(document, state, reading, ports.templates, ports.prober)
+        versions = _versions(document, ports)
+        seen = see(document, state, reading, ports.templates, ports.prober, versions=versions)
         cloud_run = reading.observed
     except ServiceMissing:
         cloud_run = Unknown(reason=f"there is no Cloud Run service {service.resource_name}")
@@ -154,6 +172,14 @@ def _observe(service: ServiceId, document: ServiceDocument, state: ServiceState,
         cloud_run = Unknown(reason=f"Cloud Run refuses to be read: {refusal.message[:450]}")
     looked = observe(service, state, platform=ports.platform, metrics=ports.metrics, quota=ports.quota, cloud_run=cloud_run)
     return (looked if seen is None else looked.model_copy(update={"template": seen.view})), seen
+
+
+def _versions(document: ServiceDocument, ports: ReconcilePorts) -> tuple[int, ...]:
+    """The complete versions of the model, where the spec follows the latest one."""
+    model = document.spec.serving.model if document.spec.serving is not None else None
+    if model is None or isinstance(model.version, int) or document.model_uri is None or ports.model_ports is None:
+        return ()
+    return known_versions(document.model_uri, ports.model_ports)
 
 
 def _only_folded(service: ServiceId, snapshot: Snapshot, folded: _Folded, ports: ReconcilePorts) -> str:
@@ -202,14 +228,16 @@ def _fold(service: ServiceId, state: ServiceState, ports: ReconcilePorts, *, pag
 
 def _without_spec(service: ServiceId, snapshot: Snapshot, folded: _Folded, ports: ReconcilePorts) -> str:
     """Alerts of a service nobody gave to Trimtab are parked; the cursor moves on, so that they are parked once."""
-    if not folded.facts and not folded.unreadable:
-        return "no spec, nothing to park"
     before = snapshot.state or ServiceState(id=service)
-    state = before.model_copy(update={"cursor": folded.state.cursor})
+    # A state that outlived its spec must not be looked at every minute, nor count in the fleet's dollars.
+    state = before.model_copy(update={"cursor": folded.state.cursor, "next_look_at": None, "usd_per_hour_at_max": None})
+    if not folded.facts and not folded.unreadable and state == before:
+        return "no spec, nothing to park"
     now = ports.clock.now()
     parked = [*facts_without_spec(service, folded.facts, now), *unreadable_facts(service, folded.unreadable, now)]
     ports.store.commit(service, token=snapshot.token, state=state, parked=parked)
-    log.event("WARNING", "alerts of a service without a spec were parked", service=service, parked=len(parked))
+    if parked:
+        log.event("WARNING", "alerts of a service without a spec were parked", service=service, parked=len(parked))
     if folded.more:
         ports.bus.publish_wakes([Wake.of(service, "more facts")])
     return f"no spec: {len(parked)} parked"
@@ -219,8 +247,9 @@ def _without_spec(service: ServiceId, snapshot: Snapshot, folded: _Folded, ports
 class _Committed:
     words: str
     state: ServiceState
+    token: str | None
+    decision: Decision | None = None
     act: Act | None = None
-    token: str = ""
     announced: bool = False
     """Whether a write stands in the state that this look is to make now."""
 
@@ -261,9 +290,20 @@ def _commit(look: Look, snapshot: Snapshot, folded: _Folded, ports: ReconcilePor
         state = _announced(state, act, look)
     parked = unreadable_facts(look.service, folded.unreadable, look.now)
     if state == (snapshot.state or ServiceState(id=look.service)) and decision is None and not parked:
-        return _Committed("nothing to do", state)
+        return _Committed("nothing to do", state, snapshot.token)
     token = ports.store.commit(look.service, token=snapshot.token, state=state, decision=decision, parked=parked, act_slot=slot)
-    return _Committed(plan.explanation, state, act, token, announced=slot is not None)
+    return _Committed(plan.explanation, state, token, decision, act, announced=slot is not None)
+
+
+def _told(look: Look, committed: _Committed, before: ServiceState, ports: ReconcilePorts) -> _Committed:
+    """What was committed, told to others. An act's outcome is recorded with it; where nothing is written, the telling is."""
+    if ports.events is None or not untold(committed.state):
+        return committed
+    behind = untold(before)
+    state = tell(look.service, committed.state, committed.decision, behind=behind, events=ports.events, store=ports.store)
+    if not committed.announced:
+        mark(look.service, state, token=committed.token, store=ports.store)
+    return replace(committed, state=state)
 
 
 def _announced(state: ServiceState, act: Act, look: Look) -> ServiceState:
@@ -281,13 +321,14 @@ def _act(look: Look, committed: _Committed, template: Seen | None, ports: Reconc
         return "nothing to write"
     if (ports.clock.now() - look.now).total_seconds() > LOOK_WITHIN_SECONDS:
         return "announced, but this look took too long to begin a write; the next one settles it"
+    token = str(committed.token)
     if committed.act is None:
         if ports.templates is None or template is None:
             return "nothing to write"
         rollouts = RolloutExecutor(ports.store, ports.templates, ports.clock)
-        return rollouts.perform(look.service, committed.state, template.desired, etag=seen.etag, token=committed.token)
+        return rollouts.perform(look.service, committed.state, template.desired, etag=seen.etag, token=token)
     executor = Executor(ports.store, ports.platform, ports.clock)
-    return executor.perform(look.service, committed.state, committed.act, etag=seen.etag, token=committed.token)
+    return executor.perform(look.service, committed.state, committed.act, etag=seen.etag, token=token)
 
 
 def _due(stored: datetime | None, plan: Plan, slot: ActSlot | None, now: datetime) -> datetime | None:

@@ -1,5 +1,6 @@
 """The template's part of a look: what the service's template is next to what the spec asks for, and the writes of a rollout."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -37,14 +38,23 @@ class Seen:
     document: Json
 
 
-def see(document: ServiceDocument, state: ServiceState, reading: ServiceReading, platform: TemplatePlatform, prober: Prober | None) -> Seen:
-    """Look at the template.
+def see(
+    document: ServiceDocument,
+    state: ServiceState,
+    reading: ServiceReading,
+    platform: TemplatePlatform,
+    prober: Prober | None,
+    *,
+    versions: Sequence[int] = (),
+) -> Seen:
+    """Look at the template. `versions` are the complete ones of the model, the newest first, where the spec asks for the latest.
 
     Raises:
         Retry: Cloud Run could not be asked.
         Refused: Cloud Run does not let us read a revision.
     """
-    wanted = _desired(document, reading.document)
+    choice = _choice(document, state, reading.document, versions)
+    wanted = choice.desired
     rollout = state.rollout
     candidate = platform.get_revision(document.id, rollout.revision) if rollout is not None else None
     common = {
@@ -55,14 +65,15 @@ def see(document: ServiceDocument, state: ServiceState, reading: ServiceReading,
     }
     if isinstance(wanted, Unknown):
         return Seen(TemplateView.model_validate({**common, "wanted_hash": wanted, "differs": False}), None, reading.document)
-    after = rendered_document(reading.document, wanted)
+    after = choice.after
     found = [each for each in differences(reading.document, after) if each.new_revision]
     view = TemplateView.model_validate(
         {
             **common,
-            "wanted_hash": template_hash(after["template"]),
+            "wanted_hash": choice.template_hash,
             "desired_hash": value_hash(wanted.to_stored()),
             "differs": bool(found),
+            "left_out": choice.left_out,
             "changes": tuple(_shown(each) for each in found[:CHANGES_SHOWN]),
             "start_up_seconds": wanted.start_up_seconds or 240,
             "probe": _probe(document, rollout, candidate, reading.document, prober),
@@ -88,9 +99,53 @@ def traffic_of(document: Json) -> tuple[TrafficTarget, ...]:
     return tuple(targets[:KEPT_TRAFFIC_TARGETS])
 
 
-def _desired(document: ServiceDocument, seen: Json) -> DesiredServing | Unknown:
+@dataclass(frozen=True)
+class _Choice:
+    """What is to be rendered, and the document with it (as it is where nothing can be rendered)."""
+
+    desired: DesiredServing | Unknown
+    after: Json
+    template_hash: str = ""
+    left_out: str = ""
+    """Of `latest`: which newer version is not served, and why."""
+
+
+def _choice(document: ServiceDocument, state: ServiceState, seen: Json, versions: Sequence[int]) -> _Choice:
+    """What the spec asks for.
+
+    `latest` is the newest complete version whose template has not failed, and never an older one than the template pins already. While
+    a version is on its way, it stays the one that is asked for until a newer one comes: its failure is settled first.
+    """
+    running = _served_version(document, seen)
+    newer: list[int | None] = [each for each in versions if running is None or each > running] if _follows_latest(document) else []
+    failed = {each.template_hash: each for each in state.quarantined}
+    under_way = state.rollout.template_hash if state.rollout is not None else None
+    left_out = ""
+    first = None
+    candidates = newer if newer and running is None else [*newer, running]
+    for version in candidates:
+        wanted = _desired(document, version)
+        if isinstance(wanted, Unknown):
+            return _Choice(wanted, seen)
+        after = rendered_document(seen, wanted)
+        choice = _Choice(wanted, after, template_hash(after["template"]), left_out)
+        quarantined = failed.get(choice.template_hash)
+        if quarantined is None or choice.template_hash == under_way or not newer or version == running:
+            return choice
+        first = first or choice
+        left_out = left_out or f"model version {version} is left out: revision {quarantined.revision} failed: {quarantined.reason}"
+    assert first is not None  # noqa: S101 (the list has a member, and each was passed over)
+    return first  # all of them failed and none is served: the newest says why
+
+
+def _follows_latest(document: ServiceDocument) -> bool:
+    model = document.spec.serving.model if document.spec.serving is not None else None
+    return model is not None and not isinstance(model.version, int)
+
+
+def _desired(document: ServiceDocument, version: int | None) -> DesiredServing | Unknown:
     try:
-        return desired_serving(document.spec, version=_served_version(document, seen))
+        return desired_serving(document.spec, version=version)
     except VersionUnknown as unknown:
         return Unknown(reason=str(unknown)[:500])
     except (TrimtabError, ValueError) as error:

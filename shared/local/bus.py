@@ -21,6 +21,7 @@ from datetime import UTC, datetime, timedelta
 from shared.errors import Retry
 from shared.events.wake import encode_wake
 from shared.ports import Clock
+from shared.records.outgoing import OutgoingEvent
 from shared.records.subject import Wake
 
 ACKNOWLEDGED = frozenset({102, 200, 201, 202, 204})
@@ -30,6 +31,8 @@ NO_ANSWER = 0
 MESSAGE_LIMIT_BYTES = 10_000_000
 """Pub/Sub's own limit of one message."""
 WAKES_TOPIC = "wakes"
+EVENTS_TOPIC = "events"
+EVENTS_SOURCE = "//trimtab/local"
 
 Deliver = Callable[[str, Mapping[str, str], bytes], int]
 """Takes the subscription's name, the headers and the body of a push; returns the HTTP status of the answer."""
@@ -168,6 +171,15 @@ class InProcessBus:
         """
         for wake in wakes:
             self.publish(WAKES_TOPIC, *encode_wake(wake))
+
+    def publish_events(self, events: Sequence[OutgoingEvent]) -> None:
+        """Publish the events to the topic `events`, as CloudEvents.
+
+        Raises:
+            Retry: the bus is full; some of them may have been accepted.
+        """
+        for event in events:
+            self.publish(EVENTS_TOPIC, json.dumps(event.data).encode(), event.attributes(EVENTS_SOURCE))
 
     def publish(self, topic: str, data: bytes, attributes: Mapping[str, str] | None = None) -> str:
         """Publish a message; returns its id.

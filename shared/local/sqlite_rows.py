@@ -1,10 +1,12 @@
 """Rows of the SQLite store to records and back."""
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter
 
 from shared.records.base import Record
 from shared.records.facts import Fact, StoredFact, UnreadableFact
@@ -16,6 +18,7 @@ BODY_LIMIT_CHARACTERS = 64 * 1024
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _R = TypeVar("_R", bound=Record)
+_T = TypeVar("_T")
 
 
 def micros(moment: datetime) -> int:
@@ -30,13 +33,7 @@ def encode(record: Record) -> str:
 
 def decode(kind: type[_R], text: str | None, name: str, unreadable: dict[str, str]) -> _R | None:
     """The record of a JSON text; None if there is no text, or if it cannot be read: then `unreadable[name]` says why."""
-    if text is None:
-        return None
-    try:
-        return kind.from_stored(json.loads(text))
-    except (ValidationError, ValueError, RecursionError) as error:
-        unreadable[name] = str(error)[:ERROR_LIMIT_CHARACTERS]
-        return None
+    return _read(kind.from_stored, text, name, unreadable)
 
 
 def fact_of(row: Any) -> StoredFact | UnreadableFact:
@@ -44,7 +41,22 @@ def fact_of(row: Any) -> StoredFact | UnreadableFact:
     seq, key, created_at, text = row
     position = f"{seq:0{POSITION_DIGITS}d}"
     unreadable: dict[str, str] = {}
-    fact = decode(Fact, text, "fact", unreadable)
+    fact = _read(_facts().validate_python, text, "fact", unreadable)
     if fact is None:
         return UnreadableFact(key=key, position=position, error=unreadable["fact"], body=text[:BODY_LIMIT_CHARACTERS])
     return StoredFact(key=fact.key, position=position, created_at=_EPOCH + timedelta(microseconds=created_at), fact=fact)
+
+
+@cache
+def _facts() -> TypeAdapter[Fact]:
+    return TypeAdapter(Fact)
+
+
+def _read(read: Callable[[Any], _T], text: str | None, name: str, unreadable: dict[str, str]) -> _T | None:
+    if text is None:
+        return None
+    try:
+        return read(json.loads(text))
+    except (ValueError, RecursionError) as error:
+        unreadable[name] = str(error)[:ERROR_LIMIT_CHARACTERS]
+        return None

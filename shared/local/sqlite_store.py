@@ -5,20 +5,16 @@ The file is in WAL mode with `synchronous=NORMAL`: a killed process loses nothin
 """
 
 import json
-import os
 import sqlite3
-import threading
-import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Literal
 
-from shared.errors import Retry, TokenConflict
+from shared.errors import TokenConflict
+from shared.local.sqlite_commands import SqliteCommands, write_fleet, write_service
+from shared.local.sqlite_file import insert_parked, new_token
+from shared.local.sqlite_models import SqliteModels
 from shared.local.sqlite_rows import decode, encode, fact_of, micros
-from shared.local.sqlite_schema import SCHEMA, SCHEMA_VERSION
-from shared.ports import Clock
 from shared.records.decision import Decision
 from shared.records.facts import Fact, FactPage, StoredFact
 from shared.records.fleet import ActSlot, Fleet
@@ -32,32 +28,8 @@ PAGE_ROWS = 500
 """How many ids one step of a listing holds."""
 
 
-class SqliteStore:
-    """`ports.Store` on the SQLite file `path`, or in memory for `:memory:` (then of this one process).
-
-    One connection per process behind a lock; a forked child opens its own. `busy_timeout_seconds` is how long a write waits
-    for the writes of other processes before it becomes `Retry`.
-
-    Raises:
-        ValueError: the file was written by a newer Trimtab.
-    """
-
-    def __init__(self, path: str | Path, clock: Clock, *, busy_timeout_seconds: float = 10.0) -> None:
-        self._path = str(path)
-        self._clock = clock
-        self._busy_timeout_seconds = busy_timeout_seconds
-        self._lock = threading.RLock()
-        self._connection: sqlite3.Connection | None = None
-        self._process_id = 0
-        with self._lock:
-            self._connect()
-
-    def close(self) -> None:
-        """Close the file; the store of a file opens it again when it is used."""
-        with self._lock:
-            if self._connection is not None and self._process_id == os.getpid():
-                self._connection.close()
-            self._connection = None
+class SqliteStore(SqliteCommands, SqliteModels):
+    """`ports.Store`, and with it every other port of the store, in one SQLite file, or in memory (see `SqliteFile`)."""
 
     def create_fact(self, service: ServiceId, fact: Fact) -> Literal["created", "duplicate"]:
         """Create the fact under its natural key; its time is the clock's, but never before the last fact's.
@@ -162,22 +134,22 @@ class SqliteStore:
                 slot = act_slot.document_id if act_slot else "none"
                 raise TokenConflict(f"commit of {service}: act slot {slot} or the decision's id is taken") from error
             for entry in parked:
-                _park(connection, entry)
-            new_token = (row[0] if row else 0) + 1
+                insert_parked(connection, entry)
+            made = new_token(connection)
             connection.execute(
                 "INSERT INTO states (service, token, record, cursor, next_look_at, usd_per_hour_at_max) VALUES (?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT (service) DO UPDATE SET token = excluded.token, record = excluded.record, cursor = excluded.cursor,"
                 " next_look_at = excluded.next_look_at, usd_per_hour_at_max = excluded.usd_per_hour_at_max",
                 (
                     str(service),
-                    new_token,
+                    made,
                     encode(state),
                     state.cursor,
                     micros(state.next_look_at) if state.next_look_at else None,
                     state.usd_per_hour_at_max,
                 ),
             )
-            return str(new_token)
+            return str(made)
 
     def put_service(self, document: ServiceDocument, *, if_generation: int | None) -> None:
         """Write a spec if the stored generation is `if_generation` (None: if there is no document).
@@ -193,11 +165,7 @@ class SqliteStore:
             if unreadable or (stored.generation if stored else None) != if_generation:
                 found = unreadable.get("document") or (stored.generation if stored else None)
                 raise TokenConflict(f"the spec of {document.id} is at generation {found}, not at {if_generation}")
-            connection.execute(
-                "INSERT INTO services (id, sweep_slot, record) VALUES (?, ?, ?)"
-                " ON CONFLICT (id) DO UPDATE SET sweep_slot = excluded.sweep_slot, record = excluded.record",
-                (str(document.id), document.id.sweep_slot, encode(document)),
-            )
+            write_service(connection, document)
 
     def put_fleet(self, fleet: Fleet) -> None:
         """Write the fleet document.
@@ -206,9 +174,7 @@ class SqliteStore:
             Retry: the file was busy for too long; nothing was written.
         """
         with self._write() as connection:
-            connection.execute(
-                "INSERT INTO fleet (id, record) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET record = excluded.record", (encode(fleet),)
-            )
+            write_fleet(connection, fleet)
 
     def acts_in_minute(self, minute: str) -> int:
         """How many act slots of that minute (`YYYYmmddHHMM`, UTC) are taken.
@@ -225,15 +191,6 @@ class SqliteStore:
             Retry: the file was busy for too long.
         """
         return float(self._rows("SELECT total(usd_per_hour_at_max) FROM states", ())[0][0])
-
-    def park(self, parked: Parked) -> None:
-        """Create the parked entry; one that exists already is left as it is.
-
-        Raises:
-            Retry: the file was busy for too long; nothing was written.
-        """
-        with self._write() as connection:
-            _park(connection, parked)
 
     def due_services(self, *, now: datetime, sweep_slot: int) -> Iterable[ServiceId]:
         """The active services whose `next_look_at` has come, then all services of the sweep slot; each once.
@@ -280,86 +237,6 @@ class SqliteStore:
             "SELECT record FROM decisions WHERE service = ? ORDER BY decided_at DESC, decision_id DESC LIMIT ?", (str(service), limit)
         )
         return [decision for row in rows if (decision := decode(Decision, row[0], "decision", {}))]
-
-    def parked(self, *, limit: int) -> list[Parked]:
-        """The newest parked entries that can be read, newest first.
-
-        Raises:
-            Retry: the file was busy for too long.
-        """
-        rows = self._rows("SELECT record FROM parked ORDER BY parked_at DESC, key DESC LIMIT ?", (limit,))
-        return [entry for row in rows if (entry := decode(Parked, row[0], "parked", {}))]
-
-    def _rows(self, statement: str, values: Any) -> list[Any]:
-        with self._lock, _busy_as_retry():
-            return self._connect().execute(statement, values).fetchall()
-
-    @contextmanager
-    def _write(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, _busy_as_retry():
-            connection = self._connect()
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-                connection.execute("COMMIT")
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-
-    def _connect(self) -> sqlite3.Connection:
-        if self._connection is not None and self._process_id == os.getpid():
-            return self._connection
-        connection = sqlite3.connect(
-            self._path, timeout=self._busy_timeout_seconds, isolation_level=None, check_same_thread=False, cached_statements=64
-        )
-        try:
-            _prepare(connection, self._path, self._busy_timeout_seconds)
-        except BaseException:
-            connection.close()
-            raise
-        self._connection, self._process_id = connection, os.getpid()
-        return connection
-
-
-def _prepare(connection: sqlite3.Connection, path: str, patience_seconds: float) -> None:
-    # The change to WAL does not wait for other processes by itself: several that open a new file at once must take turns.
-    deadline = time.monotonic() + patience_seconds
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-            break
-        except sqlite3.OperationalError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-    connection.execute("PRAGMA synchronous=NORMAL")
-    connection.execute("PRAGMA foreign_keys=ON")
-    connection.execute("PRAGMA journal_size_limit=67108864")  # bytes: a WAL that a burst made large shrinks again
-    found = connection.execute("PRAGMA user_version").fetchone()[0]
-    if found > SCHEMA_VERSION:
-        raise ValueError(f"{path}: written by a newer Trimtab (schema {found}; this one knows {SCHEMA_VERSION}): update Trimtab")
-    connection.execute("BEGIN IMMEDIATE")
-    for statement in SCHEMA:
-        connection.execute(statement)
-    connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-    connection.execute("COMMIT")
-
-
-@contextmanager
-def _busy_as_retry() -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-            raise Retry(f"the store's file is busy: {error}", after_seconds=1.0) from error
-        raise
-
-
-def _park(connection: sqlite3.Connection, entry: Parked) -> None:
-    connection.execute(
-        "INSERT INTO parked (key, parked_at, record) VALUES (?, ?, ?) ON CONFLICT (key) DO NOTHING",
-        (document_id(entry.key), micros(entry.parked_at), encode(entry)),
-    )
 
 
 def _unseen(names: Iterable[str], seen: set[str]) -> Iterator[ServiceId]:

@@ -4,10 +4,12 @@ A spec whose values are right one by one can still be refused by Cloud Run after
 and do something else than was meant. All of that is said here, before anything is written, with what to do. What nobody can know
 beforehand (quota, capacity, permissions, what an image holds, how large a model is) is left to Cloud Run's own answer.
 
-Where `own_entry` keeps the owner's command, only what Trimtab writes is judged. This module reads protobuf's rules of batching and so
+Where `own_entry` keeps the owner's command, only what Trimtab writes is judged. With `autonomy: observe` nothing is written at all: an
+adopted service may then break the rules that Cloud Run has not got, and is told so, until more is asked for. This module reads protobuf's rules of batching and so
 loads protobuf; the records themselves do not.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Self
 
@@ -21,12 +23,13 @@ from shared.cloudrun.server_texts import ServerText
 from shared.cloudrun.shapes import ACCELERATOR_FIELD, ACCELERATORS, CPU_FIELD, MEMORY_FIELD, shape_faults
 from shared.records.base import Record
 from shared.records.batching_rules import batching_refusals
+from shared.records.batching_start import starting_batching
 from shared.records.golden_request import golden_refusals
-from shared.records.images import Image, TfServingImage, image_refusals
+from shared.records.images import Image, TfServingImage, image_refusals, is_within
 from shared.records.refusal import Authority, Refusal, in_the_servers_words, shown
-from shared.records.server_flags import flag_refusals
-from shared.records.service import ServiceSpec
-from shared.records.serving import ModelSource, ServingSpec
+from shared.records.server_flags import flag_refusals, release_refusals
+from shared.records.service import Autonomy, ServiceSpec
+from shared.records.serving import EXPANSION, ModelSource, ServingSpec
 from shared.records.subject import ServiceId
 from shared.tfserving.batching import effective
 from shared.tfserving.batching_parameters import BatchingParameters
@@ -38,8 +41,15 @@ MAX_NETWORK_INTERFACES = 1
 OUR_PREFIX = "TRIMTAB_"
 PLATFORM_PREFIX = "K_"
 """Knative's names; Cloud Run sets K_SERVICE, K_REVISION and K_CONFIGURATION today."""
-_ACCOUNT_DOMAIN = ".gserviceaccount.com"
 _IAM_DOMAIN = ".iam.gserviceaccount.com"
+_COMPUTE_ACCOUNT = re.compile(r"[0-9]+-compute@developer\.gserviceaccount\.com")
+"""The default account of Compute Engine, which a project has by its number."""
+_APP_ENGINE_DOMAIN = "appspot.gserviceaccount.com"
+"""The default account of App Engine is its project's id at this."""
+_AS_IT_RUNS = frozenset(
+    {"spec.serving.image", "spec.serving.service_account", "spec.serving.gpu_zonal_redundancy", "spec.serving.own_entry"}
+)
+"""What a spec with own_entry repeats of a service that Cloud Run took before Trimtab was asked."""
 
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=512, pattern=r"^[^*\s]*\*?$")]
 """A name, or the beginning of names with a `*` at its end."""
@@ -48,8 +58,9 @@ Pattern = Annotated[str, StringConstraints(min_length=1, max_length=512, pattern
 class AllowLists(Record):
     """What specs may name. None: not restricted. A list: only these, so an empty one refuses everything of its kind.
 
-    A pattern is the whole name, or its beginning with a `*` at the end: `europe-docker.pkg.dev/acme-ml/serving/*`. End a prefix at a
-    separator: `acme-ml*` also allows `acme-ml-of-somebody-else`. A service account or image that a spec leaves as it is (by saying
+    A pattern is the whole name, or its beginning with a `*` at the end: `europe-docker.pkg.dev/acme-ml/serving/*`. Of images only whole
+    parts of the path count: `europe-docker.pkg.dev/acme-ml/serving*` allows nothing of `serving-of-somebody-else`. End other prefixes at
+    a separator: a project `acme-ml*` also allows `acme-ml-of-somebody-else`. A service account that a spec leaves as it is (by saying
     nothing) is not judged.
     """
 
@@ -86,9 +97,21 @@ NO_LIMITS = AllowLists()
 def admit(service: ServiceId, spec: ServiceSpec, allowed: AllowLists) -> tuple[Refusal, ...]:
     """Everything that keeps a spec from being taken, in the order of its fields; empty: it is admitted.
 
-    A pure function of its arguments: the same spec is admitted again unless the allow-lists change.
+    A pure function of its arguments: the same spec is admitted again unless the allow-lists change. `only_noted` has the rest of what is
+    wrong with a service that is merely watched.
     """
-    return tuple(_refusals(service, spec, allowed))
+    return tuple(each for each in _refusals(service, spec, allowed) if not _is_only_noted(each, spec))
+
+
+def only_noted(service: ServiceId, spec: ServiceSpec, allowed: AllowLists) -> tuple[Refusal, ...]:
+    """What is wrong with a service that keeps its owner's command and is only observed; refused as soon as autonomy is more than that."""
+    return tuple(each for each in _refusals(service, spec, allowed) if _is_only_noted(each, spec))
+
+
+def _is_only_noted(refusal: Refusal, spec: ServiceSpec) -> bool:
+    """Cloud Run's own rules hold in any case: a service that breaks one cannot be there."""
+    kept = spec.serving is not None and spec.serving.own_entry is not None and spec.autonomy is Autonomy.OBSERVE
+    return kept and refusal.authority is not Authority.CLOUD_RUN and refusal.field in _AS_IT_RUNS
 
 
 def _refusals(service: ServiceId, spec: ServiceSpec, allowed: AllowLists) -> Iterator[Refusal]:
@@ -102,9 +125,13 @@ def _refusals(service: ServiceId, spec: ServiceSpec, allowed: AllowLists) -> Ite
         return
     yield from _listed("spec.serving.image", "image", serving.image, allowed.images)
     yield from image_refusals(serving.image, has_accelerator=serving.accelerator is not None)
+    official = TfServingImage.of(Image.parse(serving.image))
+    if serving.own_entry is None:
+        yield from release_refusals(official)
     yield from _model_refusals(serving, allowed)
     yield from _shape_refusals(service, serving)
     yield from _account_refusals(service, serving, allowed)
+    yield from _own_entry_refusals(serving)
     yield from _network_refusals(serving)
     if isinstance(serving.max_instance_request_concurrency, int):
         for fault in concurrency_faults(serving.max_instance_request_concurrency, cpu=_number(serving.cpu)):
@@ -112,16 +139,16 @@ def _refusals(service: ServiceId, spec: ServiceSpec, allowed: AllowLists) -> Ite
     yield from _start_up_refusals(serving)
     yield from _time_refusals(spec, serving)
     if serving.own_entry is None:
-        official = TfServingImage.of(Image.parse(serving.image))
         yield from batching_refusals(serving)
         yield from flag_refusals(serving.extra_flags, official)
+        yield from _precision_refusals(serving)
         yield from _environment_refusals(serving)
     if serving.golden_request is not None:
-        yield from golden_refusals(serving.golden_request, max_batch_size=_rows_of_a_request(serving))
+        yield from golden_refusals(serving.golden_request, protocol=serving.protocol, max_batch_size=_rows_of_a_request(serving))
 
 
 def _listed(field: str, kind: str, value: str, patterns: tuple[str, ...] | None) -> Iterator[Refusal]:
-    if patterns is None or any(_matches(value, pattern) for pattern in patterns):
+    if patterns is None or any(_matches(kind, value, pattern) for pattern in patterns):
         return
     yield _trimtab(
         field,
@@ -135,12 +162,28 @@ def _listed(field: str, kind: str, value: str, patterns: tuple[str, ...] | None)
 _SETTING = {"project": "PROJECTS", "image": "IMAGES", "bucket": "BUCKETS", "service account": "SERVICE_ACCOUNTS"}
 
 
-def _matches(value: str, pattern: str) -> bool:
-    return value.startswith(pattern[:-1]) if pattern.endswith("*") else value == pattern
+def _matches(kind: str, value: str, pattern: str) -> bool:
+    if not pattern.endswith("*"):
+        return value == pattern
+    return is_within(value, pattern[:-1]) if kind == "image" else value.startswith(pattern[:-1])
 
 
 def _model_refusals(serving: ServingSpec, allowed: AllowLists) -> Iterator[Refusal]:
-    if serving.model is None or serving.model.source is ModelSource.IMAGE:
+    if serving.model is None:
+        return
+    parent, _, last = serving.model.uri.rpartition("/")
+    if last.isdecimal() and serving.own_entry is None:
+        yield Refusal(
+            field="spec.serving.model.uri",
+            value=shown(serving.model.uri),
+            limit="a folder that holds version folders, whose own name is no number",
+            why="TF Serving takes a folder with a number for a name for one version of a model, and looks for versions inside the uri",
+            fix=f"give its parent, {shown(parent)}, and the number as model.version"
+            if "/" in parent.removeprefix("gs://")
+            else "put the version folders into a folder with a name, and give that",
+            authority=Authority.TF_SERVING,
+        )
+    if serving.model.source is ModelSource.IMAGE:
         return
     bucket = serving.model.uri.removeprefix("gs://").split("/", 1)[0]
     yield from _listed("spec.serving.model.uri", "bucket", bucket, allowed.buckets)
@@ -208,7 +251,9 @@ def _account_refusals(service: ServiceId, serving: ServingSpec, allowed: AllowLi
         return
     field = "spec.serving.service_account"
     yield from _listed(field, "service account", account, allowed.service_accounts)
-    if not account.endswith(_ACCOUNT_DOMAIN):
+    name, _, domain = account.rpartition("@")
+    home = domain.removesuffix(_IAM_DOMAIN) if domain.endswith(_IAM_DOMAIN) else name if domain == _APP_ENGINE_DOMAIN else None
+    if home is None and _COMPUTE_ACCOUNT.fullmatch(account) is None:
         yield Refusal(
             field=field,
             value=shown(account),
@@ -217,16 +262,28 @@ def _account_refusals(service: ServiceId, serving: ServingSpec, allowed: AllowLi
             fix="name a service account",
             authority=Authority.CLOUD_RUN,
         )
-    elif account.endswith(_IAM_DOMAIN) and allowed.service_accounts is None:
-        home = account.rpartition("@")[2].removesuffix(_IAM_DOMAIN)
-        if home != _home(service.project):
-            yield _trimtab(
-                field,
-                account,
-                f"an account of the service's own project, name@{_home(service.project)}{_IAM_DOMAIN}",
-                f"it belongs to the project {shown(home)}, and its rights would pass to this service",
-                "use an account of the service's project, or have TRIMTAB_ALLOWED_SERVICE_ACCOUNTS name this one",
-            )
+    elif home is not None and home != _home(service.project) and allowed.service_accounts is None:
+        yield _trimtab(
+            field,
+            account,
+            f"an account of the service's own project, name@{_home(service.project)}{_IAM_DOMAIN}",
+            f"it belongs to the project {shown(home)}, and its rights would pass to this service",
+            "use an account of the service's project, or have TRIMTAB_ALLOWED_SERVICE_ACCOUNTS name this one",
+        )
+
+
+def _own_entry_refusals(serving: ServingSpec) -> Iterator[Refusal]:
+    if serving.own_entry is None:
+        return
+    expanded = next((word for word in (*serving.own_entry.command, *serving.own_entry.args) if EXPANSION in word), None)
+    if expanded is not None:
+        yield _trimtab(
+            "spec.serving.own_entry",
+            expanded,
+            f"words without {EXPANSION}, unless autonomy is observe",
+            "Cloud Run puts a variable's value there when an instance starts, so that what the server gets is not what the spec says",
+            "write the value itself",
+        )
 
 
 def _home(project: str) -> str:
@@ -323,6 +380,21 @@ def _time_refusals(spec: ServiceSpec, serving: ServingSpec) -> Iterator[Refusal]
             break
 
 
+def _precision_refusals(serving: ServingSpec) -> Iterator[Refusal]:
+    """bfloat16 by flag is TensorFlow's rewriting of the graph for CPUs."""
+    precision = serving.extra_flags.get("mixed_precision")
+    if serving.accelerator is None or not precision:
+        return
+    yield Refusal(
+        field="spec.serving.extra_flags.mixed_precision",
+        value=shown(precision),
+        limit="left out with an accelerator",
+        why="the flag rewrites the graph for CPUs (oneDNN), it does nothing for what runs on the GPU",
+        fix="leave it out, and export the model in the precision that it is to have",
+        authority=Authority.TF_SERVING,
+    )
+
+
 def _environment_refusals(serving: ServingSpec) -> Iterator[Refusal]:
     free: list[tuple[str, str]] = []
     for name, value in serving.environment.items():
@@ -347,10 +419,9 @@ def _environment_refusals(serving: ServingSpec) -> Iterator[Refusal]:
 
 
 def _rows_of_a_request(serving: ServingSpec) -> int | None:
-    """The most rows of one request that the spec's own batching takes; None where it does not say."""
-    if serving.own_entry is not None or not isinstance(serving.batching, BatchingParameters):
-        return None
-    return effective(serving.batching, cpus=1).max_batch_size
+    """The most rows of one request that the batching takes; None where there is none, or it is the owner's command's."""
+    batching = None if serving.own_entry is not None else starting_batching(serving)[0]
+    return None if batching is None else effective(batching, cpus=1).max_batch_size
 
 
 def _number(text: str | None) -> float | None:

@@ -2,10 +2,13 @@
 
 TF Serving's rules come from `tfserving.batching.faults`. Those it never notices are refused too: a spec says what is meant, and nobody
 would see that the server does something else (no limit where a number is negative, a size that is never used, a field that is ignored).
+
+Judged is the whole that would be rendered: what the owner wrote, with the fields that were left out.
 """
 
 from collections.abc import Iterator
 
+from shared.records.batching_start import starting_batching
 from shared.records.refusal import Authority, Refusal, in_the_servers_words, shown
 from shared.records.serving import ServingSpec
 from shared.tfserving.batching import EffectiveBatching, effective, faults
@@ -15,6 +18,9 @@ from shared.tfserving.faults import Fault, Found
 BATCHING = "spec.serving.batching"
 MAX_BATCH_THREADS = 1_000
 """An instance holds 1,000 requests at most, so no more batches than that can run at once."""
+LONG_TIMEOUT_MICROS = 1_000_000
+MANY_ENQUEUED_BATCHES = 100
+_MICROS_PER_SECOND = 1_000_000
 
 _WHEN = {
     Found.START: "TF Serving does not start with it",
@@ -33,8 +39,10 @@ _FIXES = {
 
 def batching_refusals(serving: ServingSpec) -> Iterator[Refusal]:
     """What is wrong with `serving.batching`, where it gives parameters: `auto` and `off` are always right."""
-    parameters = serving.batching
-    if not isinstance(parameters, BatchingParameters):
+    if not isinstance(serving.batching, BatchingParameters):
+        return
+    parameters, _ = starting_batching(serving)
+    if parameters is None:
         return
     found = faults(parameters)
     yield from map(_of_fault, found)
@@ -51,6 +59,31 @@ def batching_refusals(serving: ServingSpec) -> Iterator[Refusal]:
     sizes = {"max_batch_size", "max_enqueued_batches", "max_execution_batch_size"}
     if serving.rows_per_request is not None and not any(fault.field in sizes for fault in found):
         yield from _row_refusals(serving.rows_per_request, effective(parameters, cpus=1))
+
+
+def batching_notes(serving: ServingSpec) -> Iterator[str]:
+    """What TF Serving takes of the owner's parameters and is seldom meant, a sentence each; none keeps a spec from being taken."""
+    owners = serving.batching
+    if serving.own_entry is not None or not isinstance(owners, BatchingParameters):
+        return
+    whole, concurrency = starting_batching(serving)
+    timeout, rows = owners.batch_timeout_micros or 0, serving.rows_per_request or 1
+    if timeout >= LONG_TIMEOUT_MICROS:
+        yield (
+            f"{BATCHING}.batch_timeout_micros {timeout} is {timeout / _MICROS_PER_SECOND:g} s: a request alone in its batch waits "
+            "that long before it runs; 5 ms is 5000"
+        )
+    execution = 0 if whole is None else effective(whole, cpus=1).max_execution_batch_size
+    if timeout > 0 and concurrency * rows < execution:
+        yield (
+            f"{BATCHING}: with max_instance_request_concurrency {concurrency} an instance holds at most {concurrency * rows} rows, a batch "
+            f"is full with {execution}: none fills, each waits the whole batch_timeout_micros of {timeout}; use 0, or smaller batches"
+        )
+    if (owners.max_enqueued_batches or 0) > MANY_ENQUEUED_BATCHES:
+        yield (
+            f"{BATCHING}.max_enqueued_batches {owners.max_enqueued_batches}: a queue that long never pushes back, requests wait in it "
+            "until their deadline instead of being refused at once; a few batches for each thread are enough"
+        )
 
 
 def _row_refusals(rows: int, scheduler: EffectiveBatching) -> Iterator[Refusal]:

@@ -8,8 +8,8 @@ from typing import Any, get_args
 from pydantic import BaseModel, TypeAdapter
 
 from shared.records import commands
-from shared.records.commands import AnyCommand, Command, HoldKind
-from shared.records.service import OwnedField
+from shared.records.commands import AnyCommand, Command
+from shared.records.service import HoldKind, OwnedField
 from shared.records.spec_schema import documented, json_schema
 
 SCHEMA_ID = "urn:trimtab:command:1"

@@ -2,18 +2,21 @@
 
 A command is one JSON object: `command` says which, the other fields what of it. Fields that are not known are refused, and everything
 is bounded. Nothing in it gives rights: they come from the subscription that it came through, or from the caller's verified identity.
+
+Stored at `services/{id}/commands/{command_id}`, or at `fleet/current/commands/{command_id}` where it is about no one service, in the
+same batch as the change that it makes; its creation is the dedupe. Fields of the document: `schema_version`, `record` (a `CommandFact`
+as JSON text), `created_at` (the server's time), `expire_at` (when the store's TTL may delete it: as for facts).
 """
 
 import re
 from datetime import datetime
-from enum import StrEnum
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
 from shared.records.base import Record, UtcTime
 from shared.records.facts import LongText, ShortText
-from shared.records.service import OwnedField, ServiceSpec
+from shared.records.service import HoldKind, OwnedField, ServiceSpec
 from shared.records.serving import RevisionName
 from shared.records.spec_file import ServiceText
 from shared.records.subject import ServiceId
@@ -51,17 +54,6 @@ All = Annotated[bool, Field(strict=True)]
 Generation = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
 ParkedKey = Annotated[str, StringConstraints(pattern=r"^[^/\s]{1,1400}$")]
 MergePatch = Annotated[dict[str, Any], AfterValidator(_patch)]
-
-
-class HoldKind(StrEnum):
-    """What a hold keeps still."""
-
-    PAUSE = "pause"
-    """Trimtab leaves the fields as whoever changes them leaves them."""
-    PIN = "pin"
-    """The fields keep the values that they have when the hold begins: what others change is put back."""
-    FREEZE = "freeze"
-    """Nothing that makes a revision or moves traffic; the scaling bounds still move."""
 
 
 class CommandBase(Record):

@@ -1,11 +1,13 @@
 """A fact: one thing that happened, as one immutable document whose id is the event's natural key.
 
-Stored at `services/{id}/facts/{key}`, of an upload at `models/{id}/facts/{key}`; its creation is the dedupe. Fields of the document:
+Stored at `services/{id}/facts/{key}`, of an upload at `models/{id}/uploads/{key}`; its creation is the dedupe. Fields of the document:
 
 * `schema_version`: 1.
 * `record`: the fact below, as JSON.
 * `created_at`: the server's time of the creation; facts are folded in this order. Firestore stamps it when the request begins, not
-  when it commits: its store waits until the stamps it reads have settled, and stamps anew what committed late.
+  when it commits: its store waits until the stamps it reads have settled, and stamps anew what committed late. Uploads are not folded:
+  of them it only says whether the model was listed since.
+* `uri`: of an upload, its model's.
 * `expire_at`: when the store's TTL may delete it (`FACT_TTL_SECONDS` after creation, well past every subscription's retention).
 """
 
@@ -179,8 +181,8 @@ class AuditFact(Record):
         return self.operation_id or self.insert_id
 
 
-Fact = AlertFact
-"""What stores keep today; commands, uploads and changes by others join it as their functions arrive."""
+Fact = Annotated[AlertFact | AuditFact, Field(discriminator="kind")]
+"""What is kept of a service and folded into its state. Commands are kept apart (the spec has what they said), uploads with their model."""
 
 
 class StoredFact(Record):

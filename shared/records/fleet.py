@@ -1,7 +1,9 @@
 """`fleet/current`: brakes over all services, and the fleet hold.
 
-Fields: `record` (a `Fleet` as JSON). Beside it, `fleet/current/acts/{minute}-{index}`: one empty document per act of that minute,
-created in the same batch as the state that announces the act, so that two functions cannot both take the last place.
+Fields: `record` (a `Fleet` as JSON), `committed_at` (the server's time; it makes every write a change, and so moves the token). Beside
+it, `fleet/current/acts/{minute}-{index}`: one empty document per act of that minute, created in the same batch as the state that
+announces the act, so that two functions cannot both take the last place. `fleet/current/commands/{command_id}`: the commands that are
+about no one service.
 """
 
 from datetime import datetime

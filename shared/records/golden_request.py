@@ -1,4 +1,6 @@
-"""Whether `serving.golden_request` can be the body of a predict call of TF Serving's REST API. Pure.
+"""Whether `serving.golden_request` can be the body of a predict call of TF Serving's REST API, and be answered. Pure.
+
+The call is made over HTTP/1 to the address of the revision, behind which Cloud Run has one port: over gRPC's nobody answers it.
 
 The rules and texts are those of json_tensor.cc. The tensors themselves only the model can judge.
 """
@@ -9,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shared.records.refusal import Authority, Refusal, shown
+from shared.records.serving import Protocol
 
 FIELD = "spec.serving.golden_request"
 LIMIT_BYTES = 64 * 1_024
@@ -25,8 +28,17 @@ class _NotJsonError(Exception):
     """A value that the body cannot hold, with where and why."""
 
 
-def golden_refusals(body: Mapping[str, Any], *, max_batch_size: int | None) -> Iterator[Refusal]:
+def golden_refusals(body: Mapping[str, Any], *, protocol: Protocol, max_batch_size: int | None) -> Iterator[Refusal]:
     """What is wrong with the body. `max_batch_size` is the number of rows a request may have; None without batching."""
+    if protocol is not Protocol.REST:
+        yield _refusal(
+            "protocol: rest with a golden request",
+            f"the call is one of TF Serving's REST API, and protocol {protocol.value} exposes the other port: it could never be answered, "
+            "so no revision would get traffic",
+            "set serving.protocol to rest, or leave the golden request out: then that a revision is ready decides",
+            authority=Authority.TRIMTAB,
+            value=f"a request with protocol {protocol.value}",
+        )
     try:
         size = _measure(body)
     except _NotJsonError as error:

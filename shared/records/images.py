@@ -9,6 +9,8 @@ from shared.records.refusal import Authority, Refusal, shown
 _HOST = re.compile(r"(?:[a-z0-9-]+\.)?gcr\.io|[a-z0-9-]+-docker\.pkg\.dev|docker\.pkg\.dev|(?:index\.)?docker\.io")
 _HOST_TEXT = "where host is one of [region.]gcr.io, [region-]docker.pkg.dev or docker.io"
 _OFFICIAL = re.compile(r"(?:(?:index\.)?docker\.io/|mirror\.gcr\.io/)?tensorflow/serving")
+NAME_LIMIT = 255
+"""Characters of host and path together, by Docker's rules."""
 _MOVING = re.compile(r"(?:latest|nightly)(?:[-_.].*)?")
 _RELEASE = re.compile(r"(?P<numbers>[0-9]+\.[0-9]+\.[0-9]+)(?P<rest>.*)")
 
@@ -33,7 +35,8 @@ class Image:
     def host(self) -> str:
         """The registry; Docker Hub where the reference names none."""
         first, slash, _ = self.repository.partition("/")
-        return first if slash and ("." in first or ":" in first or first == "localhost") else "docker.io"
+        names_one = "." in first or ":" in first or first == "localhost" or first != first.lower()
+        return first if slash and names_one else "docker.io"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,13 @@ class TfServingImage:
         """Whether the build can use a GPU: `X.Y.Z-gpu`, `X.Y.Z-devel-gpu`."""
         return self.tag.endswith("-gpu")
 
+    @property
+    def gpu_tag(self) -> str:
+        """The tag of the same release that can use a GPU."""
+        found = _RELEASE.fullmatch(self.tag)
+        numbers, rest = (found["numbers"], found["rest"]) if found else (self.tag, "")
+        return f"{numbers}-devel-gpu" if rest == "-devel" else f"{numbers}-gpu"
+
     def is_older_than(self, release: str) -> bool:
         """Whether the image's release is before this one (`2.15`)."""
         found = _RELEASE.fullmatch(self.tag)
@@ -62,11 +72,34 @@ class TfServingImage:
         return [int(part) for part in numbers.split(".")][: len(wanted)] < wanted
 
 
+def is_within(value: str, prefix: str) -> bool:
+    """Whether a reference lies within what begins so, by whole parts of its path: `acme/serving` holds `acme/serving:1`, no `acme/serving2`.
+
+    A prefix that has begun a tag or a digest (`acme/serving:2.`) holds whatever begins so.
+    """
+    if not value.startswith(prefix):
+        return False
+    last = prefix.rpartition("/")[2]
+    rest = value[len(prefix) :]
+    return not last or ":" in last or "@" in last or not rest or rest[0] in "/:@"
+
+
 def image_refusals(reference: str, *, has_accelerator: bool) -> list[Refusal]:
     """What is wrong with `serving.image`: a registry Cloud Run does not pull from, a tag that moves, a build that cannot use the GPU."""
     image = Image.parse(reference)
     field, value = "spec.serving.image", shown(reference)
     found = []
+    if len(image.repository) > NAME_LIMIT:
+        found.append(
+            Refusal(
+                field=field,
+                value=value,
+                limit=f"{NAME_LIMIT} characters before the tag or digest",
+                why=f"host and path have {len(image.repository)}, and no registry takes such a name",
+                fix="name an image with a shorter path",
+                authority=Authority.CLOUD_RUN,
+            )
+        )
     if _HOST.fullmatch(image.host) is None:
         found.append(
             Refusal(
@@ -95,9 +128,9 @@ def image_refusals(reference: str, *, has_accelerator: bool) -> list[Refusal]:
             Refusal(
                 field=field,
                 value=value,
-                limit=f"{official.tag}-gpu with an accelerator",
+                limit=f"{official.gpu_tag} with an accelerator",
                 why="this build of TF Serving has no GPU support: the model would run on the CPU beside an idle, billed GPU",
-                fix=f"use {image.repository}:{official.tag}-gpu, or leave serving.accelerator out",
+                fix=f"use {image.repository}:{official.gpu_tag}, or leave serving.accelerator out",
                 authority=Authority.TF_SERVING,
             )
         )

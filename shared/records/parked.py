@@ -42,6 +42,12 @@ class ParkCode(StrEnum):
     """The body is larger than any message Pub/Sub can carry."""
     NO_SPEC = "no-spec"
     """It is about a service that Trimtab does not look after."""
+    FORBIDDEN = "forbidden"
+    """It is a command that whoever sent it has no right to give. Have the grants extended, and send it again."""
+    SUPERSEDED = "superseded"
+    """It is a command for a spec that has been changed since."""
+    INVALID_COMMAND = "invalid-command"
+    """It is a command that was understood and cannot be done: a spec that is not admitted, a hold that is not there."""
     UNREADABLE_RECORD = "unreadable-record"
     """A stored document was written by newer code, or is damaged."""
 

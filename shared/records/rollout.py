@@ -79,6 +79,8 @@ class Served(Record):
     revision: RevisionName
     desired_hash: TemplateHash
     since: UtcTime
+    previous: RevisionName | None = None
+    """What served before it: where a rollback that names no revision goes."""
 
 
 class ForeignTemplate(Record):
@@ -111,6 +113,8 @@ class LastRollout(Record):
     outcome: Literal["promoted", "failed", "superseded", "overtaken"]
     detail: RolloutText = ""
     at: UtcTime
+    previous: RevisionName | None = None
+    """Of one that was promoted: the revision that had most of the traffic before."""
 
 
 class RolloutChange(Record):
@@ -137,6 +141,8 @@ class TemplateView(Record):
     """Of what the spec asks for, whatever else the service holds; None where it cannot be said."""
     differs: bool
     """Whether the service's template means anything else than the wanted one."""
+    left_out: LongText = ""
+    """Where the spec asks for the latest version: which newer one is not served, and why."""
     changes: Annotated[tuple[ShortText, ...], Field(max_length=10)] = ()
     """The first of the differences, for people."""
     start_up_seconds: Annotated[int, Field(ge=1)] = 240

@@ -60,6 +60,9 @@ RENDERED: Mapping[str, str] = {
 }
 """What Trimtab writes or decides itself, with the field to use instead."""
 
+OLDEST_RELEASE = "2.5"
+"""The first with --grpc_max_threads, which Trimtab writes, and with the metric of request latencies, which it reads."""
+
 UNFIT: Mapping[str, str] = {
     "grpc_socket_path": "Cloud Run talks to a port, no other process could use the socket",
     "allow_version_labels_for_unavailable_models": "Trimtab serves one version in each revision, without labels",
@@ -81,7 +84,23 @@ _MEANT: Mapping[str, str] = {
     "enable_per_model_batching_params": RENDERED["enable_per_model_batching_parameters"],
 }
 """Names that guides invented for what has a field here."""
+SHARES = frozenset({"per_process_gpu_memory_fraction"})
+"""Numbers from 0 to 1. Above 1 TensorFlow takes CUDA's unified memory, which swaps; below 0 it fails when the first model is loaded."""
 _INT64 = 2**63
+
+
+def release_refusals(image: TfServingImage | None) -> Iterator[Refusal]:
+    """Whether the release is too old for what Trimtab renders: it would ignore a flag and start all the same."""
+    if image is not None and image.is_older_than(OLDEST_RELEASE):
+        yield Refusal(
+            field="spec.serving.image",
+            value=shown(image.tag),
+            limit=f"TF Serving {OLDEST_RELEASE} or newer",
+            why=f"TF Serving {image.tag} does not have all that Trimtab renders and reads; it says "
+            '"unknown argument: --grpc_max_threads" and goes on',
+            fix=f"use an image of {OLDEST_RELEASE} or newer",
+            authority=Authority.TF_SERVING,
+        )
 
 
 def flag_refusals(extra_flags: Mapping[str, FlagValue], image: TfServingImage | None) -> Iterator[Refusal]:
@@ -95,11 +114,16 @@ def flag_refusals(extra_flags: Mapping[str, FlagValue], image: TfServingImage | 
             yield Refusal(
                 field=f"spec.serving.extra_flags.{fault.field}",
                 value=shown(free[fault.field]),
-                limit=f"a value that starts with the others: {', '.join(free)}",
+                limit=_what_starts(fault.field, list(free)),
                 why=in_the_servers_words(fault.rule.rstrip("."), fault.text),
                 fix="leave one of them out, or correct it",
                 authority=Authority.TF_SERVING,
             )
+
+
+def _what_starts(name: str, given: list[str]) -> str:
+    others = [other for other in given if other != name]
+    return "a value that the server starts with" + (f", beside {', '.join(others)}" if others else "")
 
 
 def _one_flag(name: str, value: FlagValue, image: TfServingImage | None) -> Iterator[Refusal]:
@@ -147,10 +171,14 @@ def _fault_of_value(name: str, value: FlagValue) -> FlagValueError | None:
     """What is wrong with a flag's value or, where the server has no such flag, with its name."""
     if isinstance(value, int) and not -_INT64 <= value < _INT64:
         return FlagValueError(f"--{shown(name)}: the number has more than 64 bits")
+    if isinstance(value, str) and not value.isprintable():
+        return FlagValueError(f"--{shown(name)}: the text has a line break or another character that is not printed")
     try:
         format_flags({name: value})
     except FlagValueError as error:
         return error
+    if name in SHARES and isinstance(value, int | float) and not 0 <= value <= 1:
+        return FlagValueError(f"--{shown(name)}: a share of the whole is between 0 and 1")
     return None
 
 
@@ -172,6 +200,10 @@ def _fix(name: str, value: FlagValue) -> str:
     flag = BY_NAME.get(name)
     if flag is not None:
         text_of_bool = flag.kind is FlagKind.BOOL and isinstance(value, str)
-        return "write true or false, without quotes" if text_of_bool else f"write a value of kind {flag.kind}"
+        if text_of_bool:
+            return "write true or false, without quotes"
+        if name in SHARES:
+            return "write a number from 0 (nearly all of it) to 1"
+        return "write it on one line" if flag.kind is FlagKind.STRING and isinstance(value, str) else f"write a value of kind {flag.kind}"
     # The message of the server's own list names a near one.
     return str(_fault_of_value(name, value)).partition(": ")[2]

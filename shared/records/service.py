@@ -1,9 +1,12 @@
-"""`services/{id}`: what the owner asked for. Only commands write it (first form: the local edition and tests, through the store).
+"""`services/{id}`: what the owner asked for. Only commands write it.
 
-Fields of the document: `record` (a `ServiceDocument` as JSON), `sweep_slot` (in which minute of ten the schedule looks at the
-service when it is settled).
+Fields of the document: `record` (a `ServiceDocument` as JSON, with `spec.serving.golden_request` as JSON text), `sweep_slot` (in which
+minute of ten the schedule looks at the service when it is settled), `model_uri` (the folder of a bucket that holds the model's
+versions, by which a model finds who follows it; absent where no bucket does), `committed_at` (the server's time; it makes every
+write a change, and so moves the token).
 """
 
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
@@ -43,15 +46,36 @@ class OwnedField(StrEnum):
     """What an instance is made of, and which revision gets the traffic."""
 
 
+class HoldKind(StrEnum):
+    """What a hold keeps still."""
+
+    PAUSE = "pause"
+    """Trimtab leaves the fields as whoever changes them leaves them."""
+    PIN = "pin"
+    """The fields keep the values that they have when the hold begins: what others change is put back."""
+    FREEZE = "freeze"
+    """Nothing that makes a revision or moves traffic; the scaling bounds still move."""
+
+
 class Hold(Record):
-    """A pause by a person: the named fields (all of them, if none is named) are left as they are until it expires."""
+    """A hold by a person: the named fields (all of them, if none is named) are left as they are until it expires."""
 
     hold_id: ShortText
+    kind: HoldKind = HoldKind.PAUSE
+    """Of a freeze the fields are not asked: it is about the template and the traffic."""
     fields: tuple[OwnedField, ...] = ()
     reason: LongText
     author: ShortText
     created_at: UtcTime
     expires_at: UtcTime | None = None
+
+    def stops(self, field: OwnedField, now: datetime) -> bool:
+        """Whether it keeps that field still at that time."""
+        if self.expires_at is not None and self.expires_at <= now:
+            return False
+        if self.kind is HoldKind.FREEZE:
+            return field is OwnedField.TEMPLATE
+        return not self.fields or field in self.fields
 
 
 class ScaleBounds(Record):
@@ -119,3 +143,11 @@ class ServiceDocument(Record):
     released_at: UtcTime | None = None
     """The last release: changes by others that were seen before it are not held on to any more."""
     pin: Pin | None = None
+    spec_changed_at: UtcTime | None = None
+    """When the last wish for the spec was given: by its sender's clock, if it said so, but never in the future. An older one is late."""
+
+    @property
+    def model_uri(self) -> str | None:
+        """The folder of a bucket that holds the model's versions, as `ModelSubject` writes it; None where no bucket does."""
+        model = self.spec.serving.model if self.spec.serving is not None else None
+        return model.uri if model is not None and model.uri.startswith("gs://") else None

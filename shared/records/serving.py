@@ -15,7 +15,7 @@ from shared.records.base import Record
 from shared.tfserving.batching_parameters import BatchingParameters
 
 EXPANSION = "$("
-"""Kubernetes expands `$(NAME)` in arguments and environment values; nothing Trimtab writes may hold one."""
+"""Kubernetes expands `$(NAME)` in arguments and environment values; nothing Trimtab renders may hold one."""
 
 
 def _as_text(value: object) -> object:
@@ -23,15 +23,34 @@ def _as_text(value: object) -> object:
     return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def _without_expansion(value: str) -> str:
-    if EXPANSION in value:
-        raise ValueError(f"holds {EXPANSION!r}, which Cloud Run would expand from the environment: write the value itself")
+def _without_null(value: str) -> str:
     if "\0" in value:
         raise ValueError("holds a null character, which no process can be given: leave it out")
     return value
 
 
-Plain = Annotated[str, AfterValidator(_without_expansion)]
+def _without_expansion(value: str) -> str:
+    if EXPANSION in value:
+        raise ValueError(f"holds {EXPANSION!r}, which Cloud Run would expand from the environment: write the value itself")
+    return _without_null(value)
+
+
+def _named_plainly(value: BatchingParameters) -> BatchingParameters:
+    if value.thread_pool_name is not None:
+        try:
+            _without_expansion(value.thread_pool_name)
+        except ValueError as error:
+            raise ValueError(f"thread_pool_name {error}") from None
+    return value
+
+
+def _unless_silent(value: "SetPoints | None") -> "SetPoints | None":
+    """`set_points: {}` says nothing, and nothing of it could be read back from a service."""
+    return None if value is not None and value.cpu_utilization is None and value.concurrency_utilization is None else value
+
+
+Batching = Annotated[BatchingParameters, AfterValidator(_named_plainly)]
+"""Parameters whose file can stand in an environment variable as it is."""
 Cpu = Annotated[str, BeforeValidator(_as_text, json_schema_input_type=str | int | float), AfterValidator(canonical_cpu)]
 """CPUs of the serving container, as Cloud Run writes them: `4`, `500m`."""
 Memory = Annotated[str, BeforeValidator(_as_text, json_schema_input_type=str | int | float), AfterValidator(canonical_memory)]
@@ -40,18 +59,38 @@ ModelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.
 """What clients call the model. TF Serving takes more; these characters need no escape in a URL."""
 GcsUri = Annotated[str, StringConstraints(pattern=r"^gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](?:/[A-Za-z0-9_.=+@-]+)+$", max_length=1_024)]
 ImagePath = Annotated[str, StringConstraints(pattern=r"^(?:/[A-Za-z0-9_.=+@-]+)+$", max_length=512)]
-ImageReference = Annotated[
-    str, StringConstraints(pattern=r"^[a-z0-9][a-zA-Z0-9._:/-]{0,400}(?:@sha256:[0-9a-f]{64})?$", min_length=3, max_length=512)
-]
+_HOST_PART = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
+_HOST = rf"(?:{_HOST_PART}(?:\.{_HOST_PART})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
+_PATH_PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+IMAGE_PATTERN = rf"^(?:{_HOST}/)?{_PATH_PART}(?:/{_PATH_PART})*(?::[a-zA-Z0-9_][a-zA-Z0-9_.-]{{0,127}})?(?:@sha256:[0-9a-f]{{64}})?$"
+"""Docker's grammar of references (distribution/reference, regexp.go): `[host[:port]/]path[:tag][@digest]`. Of digests SHA-256 only."""
+ImageReference = Annotated[str, StringConstraints(pattern=IMAGE_PATTERN, max_length=512)]
 ServiceAccount = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*@[a-z0-9.:-]+$", max_length=254)]
 EnvironmentName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=128)]
+_RESOURCE = r"[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?"
+_PROJECT = r"projects/[a-z0-9.:-]+"
+_COMPUTE = rf"^(?:(?:https://(?:www|compute)\.googleapis\.com/compute/v1/)?{_PROJECT}/"
+ConnectorName = Annotated[
+    str, StringConstraints(pattern=rf"^(?:(?:{_PROJECT}/locations/[a-z0-9-]+/connectors/)?[a-z](?:[a-z0-9-]{{0,23}}[a-z0-9])?)?$")
+]
+"""A connector's name (25 characters at most), or its full one; empty: none."""
+NetworkName = Annotated[str, StringConstraints(pattern=rf"{_COMPUTE}global/networks/)?{_RESOURCE}$|^$", max_length=512)]
+"""A VPC network's name (RFC 1035), or its full one; empty: none."""
+SubnetworkName = Annotated[str, StringConstraints(pattern=rf"{_COMPUTE}regions/[a-z0-9-]+/subnetworks/)?{_RESOURCE}$|^$", max_length=512)]
+"""A subnetwork's name (RFC 1035), or its full one; empty: none."""
 RevisionName = Annotated[str, StringConstraints(pattern=r"^[a-z](?:[a-z0-9-]*[a-z0-9])?$", max_length=63)]
-Argument = Annotated[Plain, StringConstraints(max_length=32_768)]
+Argument = Annotated[str, StringConstraints(max_length=32_768), AfterValidator(_without_null)]
+"""A word of an owner's command. `$(NAME)` in it is the owner's: Cloud Run expands it as it did before."""
 
 LATEST = "latest"
 AUTO = "auto"
 OFF = "off"
 DISABLED = "disabled"
+
+
+MAX_VERSION = 2**63 - 1
+"""TF Serving's versions are 64-bit integers with a sign, and below zero there is none."""
+VersionNumber = Annotated[int, Field(strict=True, ge=0, le=MAX_VERSION)]
 
 
 class Protocol(StrEnum):
@@ -91,10 +130,10 @@ class VpcEgress(StrEnum):
 class NetworkInterface(Record):
     """Direct VPC egress: a network, a subnetwork, or both."""
 
-    network: Annotated[str, StringConstraints(max_length=512)] = ""
-    """The VPC network."""
-    subnetwork: Annotated[str, StringConstraints(max_length=512)] = ""
-    """Its subnetwork in the service's region."""
+    network: NetworkName = ""
+    """The VPC network, by its name or as `projects/P/global/networks/N`."""
+    subnetwork: SubnetworkName = ""
+    """Its subnetwork in the service's region, by its name or as `projects/P/regions/R/subnetworks/S`."""
     tags: tuple[Annotated[str, StringConstraints(pattern=r"^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$")], ...] = ()
     """Network tags, for firewall rules."""
 
@@ -102,8 +141,8 @@ class NetworkInterface(Record):
 class VpcAccess(Record):
     """How the service reaches a VPC: a connector, or network interfaces of its own."""
 
-    connector: Annotated[str, StringConstraints(max_length=512)] = ""
-    """A Serverless VPC Access connector: `projects/P/locations/R/connectors/C`."""
+    connector: ConnectorName = ""
+    """A Serverless VPC Access connector: its name, or `projects/P/locations/R/connectors/C`."""
     egress: VpcEgress | None = None
     """Which traffic goes that way; unset: Cloud Run's `private-ranges-only`."""
     network_interfaces: Annotated[tuple[NetworkInterface, ...], Field(max_length=8)] = ()
@@ -122,9 +161,11 @@ class ModelSpec(Record):
     name: ModelName
     """What clients call the model."""
     uri: str
-    """The folder that holds the version folders: `gs://bucket/path`, or with source `image` an absolute path in the image."""
-    version: Literal["latest"] | Annotated[int, Field(strict=True, ge=0, le=2**63 - 1)] = "latest"
-    """A version's number, or `latest`: the newest complete one."""
+    """The folder that holds the version folders: `gs://bucket/path`, or with source `image` an absolute path in the image. Not a version's
+    own folder: a last part that is a number is refused."""
+    version: Literal["latest"] | VersionNumber = "latest"
+    """A version's number, or `latest`: the newest complete one. A number is decimal whatever stands before it: `00000123` is 123, as TF
+    Serving reads the name of a folder."""
     source: ModelSource = ModelSource.GCS
     """How the model's files reach the server."""
 
@@ -139,7 +180,7 @@ class DesiredModel(Record):
 
     name: ModelName
     uri: str
-    version: Annotated[int, Field(strict=True, ge=0, le=2**63 - 1)]
+    version: VersionNumber
     source: ModelSource
 
     @model_validator(mode="after")
@@ -182,9 +223,9 @@ class OwnEntry(Record):
 
 
 class SetPoints(Record):
-    """At which share Cloud Run's autoscaler starts another instance (`template.scaling`); None leaves Cloud Run's 60 %.
+    """At which share Cloud Run's autoscaler starts another instance (`template.scaling`).
 
-    `disabled` takes one of the two drivers out; not both.
+    None leaves what the service has; where it has none, that is Cloud Run's 60 %. `disabled` takes one of the two drivers out; not both.
     """
 
     cpu_utilization: Literal["disabled"] | Annotated[float, Field(ge=0.1, le=0.9)] | None = None
@@ -199,22 +240,27 @@ class SetPoints(Record):
         return self
 
 
-FlagValue = bool | int | float | Annotated[Plain, StringConstraints(max_length=1_024)]
+Plain = AfterValidator(_without_expansion)
+FlagValue = bool | int | float | Annotated[str, StringConstraints(max_length=1_024), Plain]
 Concurrency = Annotated[int, Field(strict=True, ge=1, le=1_000)]
 TimeoutSeconds = Annotated[int, Field(strict=True, ge=1, le=3_600)]
 StartUpSeconds = Annotated[int, Field(strict=True, ge=1, le=1_800)]
 """Cloud Run's longest start-up window: 600 seconds, 1,800 with a GPU."""
-Environment = Annotated[dict[EnvironmentName, Annotated[Plain, StringConstraints(max_length=32_768)]], Field(max_length=100)]
+Environment = Annotated[dict[EnvironmentName, Annotated[str, StringConstraints(max_length=32_768), Plain]], Field(max_length=100)]
 ExtraFlags = Annotated[dict[Annotated[str, StringConstraints(max_length=64)], FlagValue], Field(max_length=32)]
 
 
 class ServingSpec(Record):
-    """What the owner wants an instance to be. None leaves Cloud Run's value as it is, where a field allows it."""
+    """What the owner wants an instance to be.
+
+    None leaves Cloud Run's value as it is, where a field allows it; `batching`, of TF Serving, is whole in any case. Without `own_entry`
+    model, cpu and memory are needed.
+    """
 
     image: ImageReference
     """The container's image: `tensorflow/serving:X.Y.Z-gpu`, or one of your own, best by its digest."""
     model: ModelSpec | None = None
-    """Needed unless `own_entry` is given."""
+    """The model that is served. Needed unless `own_entry` is given, which then decides what is loaded."""
     protocol: Protocol = Protocol.GRPC
     """What clients speak; Cloud Run exposes one of the two ports."""
     accelerator: Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{1,63}$")] | None = None
@@ -222,24 +268,31 @@ class ServingSpec(Record):
     gpu_zonal_redundancy: bool | None = None
     """With a GPU: whether capacity is kept in a second zone. It costs half as much again and is a quota of its own; say it either way."""
     cpu: Cpu | None = None
-    """CPUs of the serving container: `4`, `8`."""
+    """CPUs of the serving container. Needed unless `own_entry` is given. Cloud Run takes 4, 6 or 8 with an L4, 20, 22, ... 30 with an
+    RTX PRO 6000, and 1, 2, 4, 6 or 8 without a GPU."""
     memory: Memory | None = None
-    """Memory of the serving container: `16Gi`."""
+    """Memory of the serving container. Needed unless `own_entry` is given. With an L4 16Gi for 4 CPUs, 16Gi to 24Gi for 6, 16Gi to 32Gi for
+    8; with an RTX PRO 6000 80Gi to 4Gi for each CPU; without a GPU 512Mi to 4Gi for 1, to 8Gi for 2, 2Gi to 16Gi for 4, 4Gi to 24Gi for
+    6, 4Gi to 32Gi for 8."""
     service_account: ServiceAccount | None = None
-    """Whose rights the instances have."""
+    """Whose rights the instances have; None in a new service: the project's default account, whose rights are often wide."""
     ingress: Ingress | None = None
     """From where the service can be reached."""
     vpc_access: VpcAccess | None = None
     """How the service reaches a VPC."""
     max_instance_request_concurrency: Literal["auto"] | Concurrency | None = "auto"
     """Requests in one instance at once; `auto`: what fills the batches, and one batch more."""
-    batching: Literal["auto", "off"] | BatchingParameters | None = "auto"
-    """TF Serving's batching parameters; `off` serves each request by itself; None only with `own_entry`."""
+    batching: Literal["auto", "off"] | Batching | None = "auto"
+    """TF Serving's batching parameters; `off` serves each request by itself; None only with `own_entry`. Fields of it that are left out are
+    not TF Serving's defaults but what `auto` takes, so that they fit those that are written: num_batch_threads 2 on a GPU, else one for
+    each CPU; max_batch_size the last of allowed_batch_sizes, else 32 or what rows_per_request needs; batch_timeout_micros 0;
+    max_enqueued_batches so that no request of a full instance finds the queue full; allowed_batch_sizes powers of two where
+    max_batch_size is left out, too, and splitting is off."""
     timeout_seconds: TimeoutSeconds | None = 300
     """How long a request may take; Cloud Run's `timeout`."""
     start_up_seconds: Literal["auto"] | StartUpSeconds | None = "auto"
     """How long an instance may take until its port is open; `auto`: three times the longest start measured, else the most there is."""
-    set_points: SetPoints | None = None
+    set_points: Annotated[SetPoints | None, AfterValidator(_unless_silent)] = None
     """At which load Cloud Run starts another instance."""
     rows_per_request: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] | None = None
     """The rows (examples) of a typical request, where known."""
@@ -252,21 +305,22 @@ class ServingSpec(Record):
     metrics_sidecar: bool = True
     """Google's Prometheus sidecar, which brings TF Serving's own metrics to Cloud Monitoring."""
     golden_request: Annotated[dict[str, Any], Field(max_length=16)] | None = None
-    """The body of a predict call that must be answered before a new revision gets traffic; None: that it is ready decides."""
+    """The body of a predict call of TF Serving's REST API that must be answered before a new revision gets traffic; None: that it is ready
+    decides. Only with `protocol: rest`: over gRPC's port nobody answers it."""
     own_entry: OwnEntry | None = None
     """Keeps the command of a service that was there before, as it is."""
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
         if self.own_entry is not None:
-            kept = [name for name in ("batching", "start_up_seconds") if getattr(self, name) is not None]
-            kept += [name for name in ("extra_flags", "environment") if getattr(self, name)]
+            said = [f"write {name} as null" for name in ("batching", "start_up_seconds") if getattr(self, name) is not None]
             if self.max_instance_request_concurrency == AUTO:
-                kept.append("max_instance_request_concurrency: auto")
-            if kept:
+                said.append("write max_instance_request_concurrency as a number or null")
+            said += [f"leave {name} out" for name in ("extra_flags", "environment") if getattr(self, name)]
+            if said:
+                # These have defaults that are no null, so that leaving them out is not enough.
                 raise ValueError(
-                    f"own_entry keeps the owner's command, so {', '.join(kept)} cannot be set: leave own_entry out to let Trimtab "
-                    "render the command, or set them to null"
+                    f"own_entry keeps the owner's command: {', '.join(said)}; or leave own_entry out to let Trimtab render the command"
                 )
             return self
         missing = [name for name in ("model", "cpu", "memory") if getattr(self, name) is None]
@@ -298,11 +352,11 @@ class DesiredServing(Record):
     ingress: Ingress | None = None
     vpc_access: VpcAccess | None = None
     max_instance_request_concurrency: Concurrency | None = None
-    batching: BatchingParameters | None = None
+    batching: Batching | None = None
     """None: no batching, or with `own_entry` not ours to say."""
     timeout_seconds: TimeoutSeconds | None = None
     start_up_seconds: StartUpSeconds | None = None
-    set_points: SetPoints | None = None
+    set_points: Annotated[SetPoints | None, AfterValidator(_unless_silent)] = None
     max_instance_count: Annotated[int, Field(ge=1, le=1_000)] | None = None
     """The revision's own maximum: the spec's hard ceiling, above which no bound of the service can lift it."""
     extra_flags: ExtraFlags = Field(default_factory=dict)

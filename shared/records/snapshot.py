@@ -24,6 +24,24 @@ class Snapshot(Record):
     """Document name (`document`, `state`, `fleet`) to what is wrong with it. Such a document is never overwritten."""
 
 
+class SpecReading(Record):
+    """One strong read of a service's document, for a command that is about to change it."""
+
+    document: ServiceDocument | None
+    token: str | None
+    """Opaque; None if there is no document."""
+    unreadable: LongText | None = None
+
+
+class FleetReading(Record):
+    """One strong read of the fleet's document."""
+
+    fleet: Fleet
+    token: str | None
+    """Opaque; None if there is no document yet."""
+    unreadable: LongText | None = None
+
+
 class ManagedService(Record):
     """The documents a decision is made from."""
 

@@ -6,6 +6,7 @@ batching), a time without quotes (22:00) is read as a number.
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
@@ -23,6 +24,13 @@ VALUES_LIMIT = 50_000
 """Values in the file, mappings and lists included; what an anchor repeats counts each time."""
 DEPTH_LIMIT = 32
 PROBLEMS_LIMIT = 20
+_RESOURCE_NAME = re.compile(r"projects/([^/]+)/locations/([^/]+)/services/([^/]+)")
+_PARTS = {
+    "project": "a project's id has 6 to 30 lower case letters, digits and dashes, and begins with a letter",
+    "region": "a region looks like europe-west1",
+    "name": "a service's name has at most 49 lower case letters, digits and dashes, begins with a letter and does not end with a dash",
+}
+"""Cloud Run's rules of the parts of a service's id."""
 """Problems that one message names."""
 _INT64 = 2**63
 
@@ -38,16 +46,29 @@ class SpecFileError(TrimtabError):
         super().__init__("\n".join([f"the spec has {'1 problem' if len(problems) == 1 else f'{len(problems)} problems'}:", *named]))
 
 
+def read_service_id(text: str) -> ServiceId:
+    """The service that people name: `project:region:name`, or Cloud Run's own `projects/P/locations/R/services/S`.
+
+    Raises:
+        ValueError: it is none; the message says which part is wrong and what it may be.
+    """
+    full = _RESOURCE_NAME.fullmatch(text)
+    try:
+        return ServiceId(project=full[1], region=full[2], name=full[3]) if full else ServiceId.parse(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        part, found = str(first["loc"][0]), str(first["input"])
+        if part == "project" and found.isdecimal():
+            raise ValueError(f"{shown(found)} is a project's number: write its id, as in acme-ml:europe-west1:ranker") from None
+        raise ValueError(f"its {part} {shown(found)!r} is not possible: {_PARTS[part]}; for example acme-ml:europe-west1:ranker") from None
+
+
 def _service_id(value: object) -> object:
     if isinstance(value, ServiceId):
         return value
     if not isinstance(value, str):
         raise ValueError("want project:region:name, for example acme-ml:europe-west1:ranker")  # noqa: TRY004 (pydantic catches ValueError)
-    try:
-        return ServiceId.parse(value)
-    except ValidationError as error:
-        part = str(error.errors()[0]["loc"][0])
-        raise ValueError(f"its {part} is none of Cloud Run; want project:region:name, for example acme-ml:europe-west1:ranker") from None
+    return read_service_id(value)
 
 
 ServiceText = Annotated[
@@ -77,6 +98,11 @@ def read_spec_file(data: object) -> SpecFile:
     if not isinstance(data, Mapping):
         raise SpecFileError(
             [Problem("the file", shown(_kind(data)), "a spec is a mapping with service and spec", "see docs/examples/ranker.yaml")]
+        )
+    if "apiVersion" in data or ("template" in data and "spec" not in data):
+        kind = shown(data.get("kind", "Service")) if isinstance(data.get("kind", ""), str) else "Service"
+        raise SpecFileError(
+            [Problem("the file", f"kind {kind}", "this is a service's document, no spec", "trimtab adopt FILE makes a spec of it")]
         )
     broken = list(_unreadable(data))
     if broken:

@@ -27,6 +27,13 @@ _EXAMPLES = {
 }
 """What a field that has a pattern looks like."""
 _TIMES = ("start", "end")
+_FORMS = {
+    "image": "[host[:port]/]path[:tag][@sha256:digest], the path in lower case, each part of it and the tag beginning with a letter or digit",
+    "connector": "a connector's name, or projects/P/locations/R/connectors/C",
+    "network": "a network's name, or projects/P/global/networks/N",
+    "subnetwork": "a subnetwork's name, or projects/P/regions/R/subnetworks/S",
+}
+"""What a field whose pattern nobody can read is to be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +126,11 @@ def _problem(path: tuple[str, ...], details: list[ErrorDetails], model: type[Bas
         return Problem(field, _quoted(value), "the name is not possible", f"want {_wanted(details)}")
     if path and path[-1] in _TIMES and isinstance(value, int):
         return Problem(field, _quoted(value), "YAML reads a time without quotes as a number", 'put it in quotes, like "22:00"')
+    if path and path[-1] == "version" and isinstance(value, str) and value.isdecimal():
+        return Problem(field, _quoted(value), "a version is a number", f"write {shown(value.lstrip('0') or '0')} without quotes")
+    form = _FORMS.get(path[-1]) if path else None
+    if form is not None and any(detail["type"] == "string_pattern_mismatch" for detail in details):
+        return Problem(field, _quoted(value), f"want {form}", f"for example {_EXAMPLES[path[-1]]}" if path[-1] in _EXAMPLES else "")
     example = _EXAMPLES.get(path[-1]) if path else None
     fix = f"for example {example}" if example else "put it in quotes" if _wants_quotes(details, value) else ""
     return Problem(field, _quoted(value), f"want {_wanted(details)}", fix)

@@ -175,6 +175,14 @@ class Clocks(Record):
     scaled_in_at: UtcTime | None = None
 
 
+class Told(Record):
+    """What was published last on the topic of events: a process that dies before it tells leaves the difference to the next look."""
+
+    decision_id: ShortText | None = None
+    rollout: ShortText | None = None
+    """Id and outcome of the last rollout that was told of."""
+
+
 class ServiceState(Record):
     """Everything reconcile remembers about one service."""
 
@@ -210,6 +218,7 @@ class ServiceState(Record):
     """Templates that failed, the newest last."""
     served: Served | None = None
     foreign_template: ForeignTemplate | None = None
+    told: Told = Told()
     last_decision_id: ShortText | None = None
     decision_fingerprints: Annotated[tuple[ShortText, ...], Field(max_length=KEPT_FINGERPRINTS)] = ()
     """Of the decisions recorded since it was last quiet, the newest last: none of them is recorded again."""

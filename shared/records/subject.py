@@ -59,14 +59,20 @@ class Wake(Record):
     """A hint that a subject should be looked at. It carries no facts: the documents do."""
 
     schema_version: Literal[1] = 1
-    subject_kind: Literal["service"] = "service"
-    subject_id: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    subject_kind: Literal["service", "model"] = "service"
+    subject_id: Annotated[str, StringConstraints(min_length=1, max_length=1_300)]
+    """A service's id, or a model's uri."""
     reason: Annotated[str, StringConstraints(max_length=200)]
 
     @classmethod
     def of(cls, service: ServiceId, reason: str) -> Self:
         """The wake of one service."""
         return cls(subject_id=str(service), reason=reason[:200])
+
+    @classmethod
+    def of_model(cls, uri: str, reason: str) -> Self:
+        """The wake of one model."""
+        return cls(subject_kind="model", subject_id=uri, reason=reason[:200])
 
 
 def document_id(key: str) -> str:

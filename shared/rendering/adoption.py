@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from shared.records.batching_start import is_whole
 from shared.records.observed import Observed, ScalingMode
 from shared.records.service import MAX_INSTANCES_LIMIT, Autonomy, ServiceSpec
 from shared.records.serving import OFF, DesiredServing, TrafficTarget
@@ -40,16 +41,20 @@ def adopted(document: Json, service: ServiceId) -> Adoption:
     A service that Trimtab rendered comes back as its settings; of any other the command is kept (`own_entry`).
 
     Raises:
-        ValueError: it is no document of a service.
-        UnreadableServiceError: it holds a value that a spec cannot say; the message names the field and the value.
+        UnreadableServiceError: it is no document of a service, or holds a value that a spec cannot say; the message names the field and
+            the value.
     """
-    message = service_from_json(document)
+    try:
+        message = service_from_json(document)
+    except ValueError as error:
+        raise UnreadableServiceError(f"{service}: not a service that can be read: {error}") from None
     seen = observed_from_service(message, read_at=_NO_TIME)
     serving = read_document(document)
-    if serving.own_entry is None and serving.max_instance_count is None:
-        # Rendered, but somebody took the revision's maximum out: rendering it again would put one in.
+    unsaid = None if serving.own_entry is not None else _not_said(seen, serving)
+    if unsaid is not None:
         serving = read_document_as_own(document)
     low, high, why = _scale(seen, serving)
+    why = why if unsaid is None else (unsaid, *why)
     if high > MAX_INSTANCES_LIMIT:
         raise UnreadableServiceError(f"{service}: {high} instances are allowed: a spec's scale goes up to {MAX_INSTANCES_LIMIT}")
     try:
@@ -101,6 +106,24 @@ def pin_command(service: ServiceId, pinned: Sequence[TrafficTarget]) -> str:
     return " ".join(parts)
 
 
+def _not_said(seen: Observed, serving: DesiredServing) -> str | None:
+    """Why a spec does not render again what Trimtab rendered here, where somebody changed it since; None where it does."""
+    highest, lowest = serving.max_instance_count, seen.bounds.min_instance_count
+    if highest is None:
+        return f"{_KEPT}: its revision has no maxInstanceCount, which every spec renders"
+    if serving.batching is not None and not is_whole(serving.batching):
+        return f"{_KEPT}: a number of its batching is left to TF Serving's default, which no spec can say"
+    if seen.scaling_mode is ScalingMode.AUTOMATIC and lowest > highest:
+        return (
+            f"{_KEPT}: its minInstanceCount {lowest} is above its revision's maxInstanceCount {highest}, which no spec renders; {highest} are "
+            "allowed, and run. Lower the first, and adopt it again"
+        )
+    return None
+
+
+_KEPT = "Trimtab rendered this service, and its command is kept as it is (own_entry)"
+
+
 def _scale(seen: Observed, serving: DesiredServing) -> tuple[int, int, tuple[str, ...]]:
     """The fewest and the most instances that are allowed now, and where they come from."""
     low, high = min(seen.bounds.min_instance_count, seen.max_in_force), max(seen.max_in_force, seen.bounds.min_instance_count)
@@ -108,6 +131,11 @@ def _scale(seen: Observed, serving: DesiredServing) -> tuple[int, int, tuple[str
         low = seen.manual_instance_count or 0
         high = max(low, 1)
         why = f"scaling is manual, {low} instances: Trimtab leaves the mode as it is, and its bounds are not in force until it is automatic"
+    elif low < seen.bounds.min_instance_count:
+        why = (
+            f"the service's minInstanceCount {high} is above the {low} that its revision allows: {low} run; the bounds stay as they are as "
+            f"long as scale is {low} to {high}"
+        )
     elif seen.bounds.max_instance_count:
         why = f"scale comes from the service's own bounds and its revision's: {low} to {high} instances"
     elif seen.revision_max_instance_count:

@@ -22,7 +22,7 @@ OUTPUT_ONLY = frozenset(
 """Fields of a service that only Cloud Run writes."""
 WRITER = frozenset({"client", "clientVersion"})
 
-DEFAULT_TIMEOUT_SECONDS = 300
+DEFAULT_TIMEOUT_SECONDS = 300.0
 DEFAULT_CONCURRENCY = 80
 DEFAULT_CONCURRENCY_BELOW_ONE_CPU = 1
 DEFAULT_CPU = "1"
@@ -75,8 +75,10 @@ def canonical_template(template: Mapping[str, Any]) -> Json:
         result["containers"] = {SERVING: serving, **result["containers"]}
     result["volumes"] = _keyed([_volume(each) for each in result.get("volumes", [])], "name")
     result["timeout"] = _seconds(result.get("timeout")) or DEFAULT_TIMEOUT_SECONDS
-    cpu = quantity(str(serving.get("resources", {}).get("cpu", DEFAULT_CPU)))
-    default = DEFAULT_CONCURRENCY if cpu is None or cpu >= 1 else DEFAULT_CONCURRENCY_BELOW_ONE_CPU
+    # The rules for less than one CPU are of the instance: they count all containers together.
+    cpus = [quantity(str(each["resources"]["cpu"])) for each in containers]
+    below_one = bool(cpus) and sum(1 if cpu is None else cpu for cpu in cpus) < 1
+    default = DEFAULT_CONCURRENCY_BELOW_ONE_CPU if below_one else DEFAULT_CONCURRENCY
     result["maxInstanceRequestConcurrency"] = result.get("maxInstanceRequestConcurrency") or default
     if gpu:
         result["gpuZonalRedundancyDisabled"] = bool(result.get("gpuZonalRedundancyDisabled", False))
@@ -185,6 +187,7 @@ def _probe(probe: Mapping[str, Any], port: int | None = None) -> Json:
                 said["port"] = port
             if action == "httpGet":
                 said["path"] = said.get("path") or "/"
+                said["httpHeaders"] = [{**header, "value": header.get("value", "")} for header in said.get("httpHeaders", [])]
             result[action] = said
     return result
 
@@ -223,7 +226,7 @@ def _pruned(value: Any, name: str = "") -> Any:
     """Without what is empty, zero or false: Cloud Run's JSON leaves those out, documents by people may say them."""
     if isinstance(value, dict):
         pruned = {key: _pruned(each, key) for key, each in value.items()}
-        if name in {"env", "volumes", "containers", "volumeMounts"}:
+        if name in {"env", "volumes", "containers", "volumeMounts", "labels", "annotations"}:
             return {key: each for key, each in pruned.items() if each is not None}
         return {key: each for key, each in pruned.items() if _KEEP_EMPTY(key) or each not in _EMPTY}
     if isinstance(value, list):

@@ -15,7 +15,6 @@ from google.cloud import run_v2
 from shared.tfserving.command import REST_PORT
 from shared.tfserving.monitoring import PROMETHEUS_PATH
 
-CONTAINER = "collector"
 IMAGE_NAME = "cloud-run-gmp-sidecar"
 IMAGE = f"us-docker.pkg.dev/cloud-ops-agents-artifacts/cloud-run-gmp-sidecar/{IMAGE_NAME}:1.2.0"
 CONFIG_FOLDER = "/etc/rungmp"
@@ -51,10 +50,10 @@ spec:
 """
 
 
-def collector_container(serving: str) -> run_v2.Container:
-    """The sidecar beside the container of that name; it starts when that one is ready."""
+def collector_container(name: str, *, serving: str) -> run_v2.Container:
+    """The sidecar of that name beside the container `serving`; it starts when that one is ready."""
     return run_v2.Container(
-        name=CONTAINER,
+        name=name,
         image=IMAGE,
         depends_on=[serving],
         # The boost is one word for all containers of a revision in v1 and in gcloud: said here as well, all three forms agree.

@@ -16,7 +16,7 @@ def rendered_document(base: Json, desired: DesiredServing, *, bounds: Bounds | N
         ValueError: `base` is no document of a service.
     """
     message = service_from_json(base)
-    document = carried(base, service_to_json(overlay(message, desired, bounds=bounds)))
+    document = carried(base, service_to_json(message), service_to_json(overlay(message, desired, bounds=bounds)))
     return document if desired.set_points is None else with_set_points(document, desired.set_points)
 
 

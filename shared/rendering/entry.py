@@ -17,6 +17,7 @@ from shared.tfserving.command import (
     GRPC_PORT,
     MODEL_CONFIG,
     MODEL_CONFIG_FILE,
+    MODEL_FOLDER,
     MODELS_FOLDER,
     MONITORING_CONFIG,
     MONITORING_FILE,
@@ -84,6 +85,8 @@ def rendered_entry(desired: DesiredServing) -> Entry:
         _, path = bucket_and_path(model.uri)
         environment[COPY_FROM] = f"{MOUNT}/{path}/{model.version}"
         environment[COPY_TO] = f"{_base_path(model)}/{model.version}"
+    if model.source is not ModelSource.GCS:
+        environment[MODEL_FOLDER] = environment.get(COPY_FROM) or f"{model.uri}/{model.version}"
     if desired.environment:
         environment[ENVIRONMENT_NAMES] = ",".join(sorted(desired.environment))
     return Entry(COMMAND, format_flags(flags | desired.extra_flags), environment | desired.environment)

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from google.cloud import run_v2
 from google.protobuf import json_format
-from google.protobuf.unknown_fields import UnknownFieldSet
 
 from shared.records.serving import DISABLED, SetPoints
 
@@ -73,19 +72,22 @@ def with_set_points(document: Json, set_points: SetPoints) -> Json:
     return {**document, "template": {**template, "scaling": scaling}}
 
 
-def holds_unknown_scaling(service: run_v2.Service) -> bool:
-    """Whether the template's scaling holds fields that this client cannot name: set-points, as like as not."""
-    return len(UnknownFieldSet(run_v2.RevisionScaling.pb(service.template.scaling))) > 0
+def holds_unknown(service: run_v2.Service) -> bool:
+    """Whether the service holds anything, anywhere in it, that this client cannot name: set-points, as like as not."""
+    raw = run_v2.Service.pb(service)
+    known = run_v2.Service.pb(clone(service))
+    known.DiscardUnknownFields()
+    return bool(known.ByteSize() != raw.ByteSize())
 
 
-def carried(original: Json, rendered: Json) -> Json:
-    """`rendered` with every key of `original` that the client library does not know, wherever its place still is.
+def carried(original: Json, before: Json, after: Json) -> Json:
+    """`original` with the change from `before` to `after` made in it.
 
-    Both are v2 JSON documents of a service. Elements of lists are matched by their name; what was taken out is not brought back.
+    All three are v2 JSON documents of a service; `before` is what the client library understands of `original`. Whatever it does not
+    understand, unknown keys and values of enumerations it has never heard of included, is in neither of the two and stays.
     """
-    descriptor = run_v2.Service.pb().DESCRIPTOR
-    result = _carry(original, rendered, descriptor)
-    return result if isinstance(result, dict) else rendered
+    result = _applied("", original, before, after)
+    return result if isinstance(result, dict) else after
 
 
 def _set_point(value: Any) -> Any:
@@ -93,30 +95,35 @@ def _set_point(value: Any) -> Any:
     return DISABLED if value == 0 else value
 
 
-def _carry(original: Any, rendered: Any, descriptor: Any) -> Any:
-    if not isinstance(original, dict) or not isinstance(rendered, dict):
-        return rendered
-    fields = {field.json_name: field for field in descriptor.fields}
-    result: Json = {}
-    for name, value in rendered.items():
-        field = fields.get(name)
-        below = field.message_type if field is not None else None
-        if name not in original or below is None or below.GetOptions().map_entry:
-            result[name] = value
-        elif isinstance(value, list):
-            result[name] = _carry_list(name, original[name], value, below)
-        else:
-            result[name] = _carry(original[name], value, below)
-    result |= {name: value for name, value in original.items() if name not in fields}
-    return result
+def _applied(name: str, original: Any, before: Any, after: Any) -> Any:
+    if before == after:
+        return original
+    if isinstance(original, dict) and isinstance(before, dict) and isinstance(after, dict):
+        kept = {key: value for key, value in original.items() if key in after or key not in before}
+        changed = {key: _applied(key, original.get(key), before.get(key), value) for key, value in after.items()}
+        return {**kept, **changed}
+    lists = isinstance(original, list) and isinstance(before, list) and isinstance(after, list)
+    return _applied_list(name, original, before, after) if lists and len(original) == len(before) else after
 
 
-def _carry_list(name: str, originals: Any, rendered: list[Any], descriptor: Any) -> list[Any]:
-    if not isinstance(originals, list):
-        return rendered
+def _applied_list(name: str, original: list[Any], before: list[Any], after: list[Any]) -> list[Any]:
+    """Elements that were there before are found again by what they are, by their name, or as the container that serves."""
+    free = list(range(len(before)))
+    places: dict[int, int] = {}
+    for same in (lambda one, other: one == other, lambda one, other: _alike(name, one, other)):
+        for at, element in enumerate(after):
+            if at not in places and (found := next((place for place in free if same(before[place], element)), None)) is not None:
+                places[at] = found
+                free.remove(found)
+    return [
+        element if at not in places else _applied("", original[places[at]], before[places[at]], element) for at, element in enumerate(after)
+    ]
+
+
+def _alike(name: str, one: Any, other: Any) -> bool:
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return False
+    if name == "containers" and one.get("ports") and other.get("ports"):
+        return True
     key = _KEYS.get(name)
-    if key is None:
-        pairs = zip(rendered, [*originals, *[None] * len(rendered)], strict=False)
-        return [_carry(before, after, descriptor) for after, before in pairs]
-    by_key = {each.get(key, ""): each for each in originals if isinstance(each, dict)}
-    return [_carry(by_key.get(after.get(key, "")) if isinstance(after, dict) else None, after, descriptor) for after in rendered]
+    return key is not None and one.get(key, "") == other.get(key, "")

@@ -4,10 +4,13 @@ Compared are the template and the ingress. The scaling bounds of a service that 
 differ here only where what is in force lies outside the spec's bounds, which is what reconcile would mend first.
 """
 
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
+
+from google.cloud import run_v2
 
 from shared.cloudrun.prices import TIER_1_REGIONS, usd_per_instance_hour
 from shared.records.observed import Bounds, Observed, ScalingMode, Shape
@@ -44,7 +47,9 @@ class Cost:
     min_instances: int
     """Instances that are always up."""
     max_instances: int
-    """Instances at most."""
+    """Instances at most, as the bounds in force have it."""
+    allowed_instances: int
+    """Instances at most if decisions raise the bounds as far as the spec and the revision let them."""
 
     @property
     def usd_at_min(self) -> float | None:
@@ -53,8 +58,13 @@ class Cost:
 
     @property
     def usd_at_max(self) -> float | None:
-        """Dollars per hour when every instance that is allowed is up."""
+        """Dollars per hour when every instance is up that the bounds in force allow."""
         return None if self.usd_per_instance is None else self.usd_per_instance * self.max_instances
+
+    @property
+    def usd_when_all_allowed(self) -> float | None:
+        """Dollars per hour when every instance is up that the spec and the revision allow."""
+        return None if self.usd_per_instance is None else self.usd_per_instance * self.allowed_instances
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +97,11 @@ def plan_service(now: Json | None, desired: DesiredServing, *, service: ServiceI
     if now is None:
         document = new_service(service, desired, bounds)
         return ServicePlan(
-            differences=contents(document),
+            differences=_with_limits(contents(document)),
             settings=(),
             revision=revision_name(service.name, document["template"]),
             now=None,
-            then=cost_of(document, service.region),
+            then=cost_of(document, service.region, ceiling=bounds.max_instance_count),
             notes=(),
         )
     then = rendered_document(now, desired)
@@ -109,7 +119,7 @@ def plan_service(now: Json | None, desired: DesiredServing, *, service: ServiceI
             f"the scaling bounds in force, {seen.min_in_force} to {seen.max_in_force}, are outside the spec's "
             f"{bounds.min_instance_count} to {bounds.max_instance_count}; inside them they move by decisions, not with the spec"
         )
-    found = differences(now, then)
+    found = _with_limits(differences(now, then))
     new_revision = any(each.new_revision for each in found)
     if new_revision and any(_follows_the_latest(target) for target in now.get("traffic") or [{}]):
         notes.append("traffic goes to the latest revision by itself now: pin it first (trimtab adopt says how)")
@@ -118,7 +128,7 @@ def plan_service(now: Json | None, desired: DesiredServing, *, service: ServiceI
         settings=tuple(_settings(now, then)),
         revision=revision_name(service.name, then["template"]) if new_revision else None,
         now=cost_of(now, service.region),
-        then=cost_of(then, service.region),
+        then=cost_of(then, service.region, ceiling=bounds.max_instance_count),
         notes=tuple(notes),
     )
 
@@ -129,13 +139,14 @@ def new_service(service: ServiceId, desired: DesiredServing, bounds: ScaleBounds
     return rendered_document({"name": service.resource_name}, desired, bounds=start)
 
 
-def cost_of(document: Json, region: str) -> Cost:
-    """What the service in the document costs in that region.
+def cost_of(document: Json, region: str, *, ceiling: int | None = None) -> Cost:
+    """What the service in the document costs in that region; `ceiling` is the spec's own maximum, where there is a spec.
 
     Raises:
         ValueError: it is no document of a service.
     """
-    seen = _observed(document)
+    message = service_from_json(document)
+    seen = observed_from_service(message, read_at=_NO_TIME)
     shape = seen.shape
     usd = usd_per_instance_hour(
         accelerator=shape.accelerator,
@@ -144,12 +155,21 @@ def cost_of(document: Json, region: str) -> Cost:
         memory_gib=shape.memory_gib,
         gpu_zonal_redundancy=shape.gpu_zonal_redundancy,
         region=region,
+        billed_by_instance=_billed_by_instance(message),
     )
     unknown = _why_unknown(shape, region) if usd is None else None
     if seen.scaling_mode is ScalingMode.MANUAL:
         count = seen.manual_instance_count or 0
-        return Cost(usd, unknown, count, count)
-    return Cost(usd, unknown, seen.min_in_force, seen.max_in_force)
+        return Cost(usd, unknown, count, count, count)
+    stated = [bound for bound in (ceiling, seen.revision_max_instance_count) if bound]
+    allowed = seen.max_in_force if ceiling is None else min(stated)
+    return Cost(usd, unknown, seen.min_in_force, seen.max_in_force, allowed)
+
+
+def _billed_by_instance(service: run_v2.Service) -> bool:
+    """Whether no container is throttled between requests: without `resources`, or with `cpuIdle`, it is."""
+    containers = service.template.containers
+    return bool(containers) and all(run_v2.Container.pb(each).HasField("resources") and not each.resources.cpu_idle for each in containers)
 
 
 def _observed(document: Json) -> Observed:
@@ -157,12 +177,12 @@ def _observed(document: Json) -> Observed:
 
 
 def _why_unknown(shape: Shape, region: str) -> str:
-    if shape.accelerator is None or shape.gpu_count < 1:
-        return "without a GPU the price hangs on how the CPU is billed"
     if shape.cpu is None or shape.memory_gib is None:
         return "not every container states its CPU and memory"
     if region not in TIER_1_REGIONS:
-        return f"GPU prices of {region} are not in the published table"
+        return f"prices of {region} are not in the published table"
+    if shape.accelerator is None or shape.gpu_count < 1:
+        return "the CPU is billed by the request, so the price hangs on the traffic"
     return f"{shape.accelerator} is not in the published table"
 
 
@@ -195,13 +215,23 @@ def _settings(now: Json, then: Json) -> Iterator[SettingChange]:
     except UnreadableServiceError:
         return
     if (before.own_entry is None) == (after.own_entry is None):
-        yield from _changes("", _in_the_specs_words(before), _in_the_specs_words(after))
+        yield from _changes("", _in_the_specs_words(before, now), _in_the_specs_words(after, then))
 
 
-def _in_the_specs_words(desired: DesiredServing) -> Json:
-    """Its settings below `spec.serving`; the maximum stands in `spec.scale`."""
+def _in_the_specs_words(desired: DesiredServing, document: Json) -> Json:
+    """Its settings below `spec.serving`; the bounds stand in `spec.scale`."""
     settings = desired.model_dump(mode="json")
-    return {**settings, "scale": {"max_instance_count": settings.pop("max_instance_count")}}
+    highest = settings.pop("max_instance_count")
+    lowest = _observed(document).bounds.min_instance_count
+    return {**settings, "scale": {"min_instance_count": lowest, "max_instance_count": highest}}
+
+
+_LIMIT = re.compile(r"(\.resources)\.(cpu|memory|nvidia\.com/gpu)$")
+
+
+def _with_limits(found: tuple[Difference, ...]) -> tuple[Difference, ...]:
+    """The same under Cloud Run's own paths: what is compared has `resources` without their inner `limits`."""
+    return tuple(replace(each, path=_LIMIT.sub(r"\1.limits.\2", each.path)) for each in found)
 
 
 def _changes(path: str, before: Any, after: Any) -> Iterator[SettingChange]:

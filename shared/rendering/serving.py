@@ -26,8 +26,10 @@ from shared.rendering.entry import MOUNT, bucket_and_path, port_of, rendered_ent
 from shared.rendering.messages import clone, service_to_json
 from shared.tfserving.command import COLLECTOR_FOLDER, ENVIRONMENT_NAMES, OUR_VARIABLES
 
-SERVING_CONTAINER = "serving"
-"""Its name where it has none yet."""
+SERVING_NAMES = ("serving", *(f"serving-{number}" for number in range(2, 12)))
+"""Its name where it has none yet: the first that is free; there are ten containers at most."""
+COLLECTOR_NAMES = ("collector", *(f"collector-{number}" for number in range(2, 12)))
+"""The sidecar's, likewise."""
 MODEL_VOLUME = "trimtab-model"
 GPU = "nvidia.com/gpu"
 GEN2: Any = run_v2.ExecutionEnvironment.EXECUTION_ENVIRONMENT_GEN2
@@ -164,6 +166,7 @@ def _write_entry(template: run_v2.RevisionTemplate, container: run_v2.Container,
     container.resources.cpu_idle = False
     container.resources.startup_cpu_boost = True
     template.execution_environment = GEN2
+    template.health_check_disabled = False
     # The port opens when the model is loaded, so that a connection is the right question; an HTTP probe would be counted as traffic.
     raw = run_v2.Container.pb(container)
     for probe in ("startup_probe", "liveness_probe", "readiness_probe"):
@@ -208,11 +211,17 @@ def _write_collector(template: run_v2.RevisionTemplate, container: run_v2.Contai
     if not wanted:
         _set_containers(template, [each for each in template.containers if not is_our_collector(each)])
         return
+    taken = {each.name for each in template.containers}
     if not container.name:
-        container.name = SERVING_CONTAINER
+        container.name = next(name for name in SERVING_NAMES if name not in taken)
     # One collector is enough: one that somebody else added makes room for ours, which knows where TF Serving's page is.
     others = [each for each in template.containers if not is_collector(each)]
-    _set_containers(template, [*others, collector_container(container.name)])
+    gone = {each.name for each in template.containers if is_collector(each)}
+    name = next(name for name in COLLECTOR_NAMES if name not in {each.name for each in others})
+    for other in others:
+        if gone & set(other.depends_on):
+            other.depends_on = [each for each in other.depends_on if each not in gone]
+    _set_containers(template, [*others, collector_container(name, serving=container.name)])
 
 
 def _set_containers(template: run_v2.RevisionTemplate, containers: list[run_v2.Container]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from google.cloud import run_v2
 from google.protobuf import field_mask_pb2
@@ -14,12 +15,30 @@ CLIENT = "trimtab"
 """What Cloud Run is told of who wrote: `service.client`."""
 
 
+REVISION: Any = run_v2.TrafficTargetAllocationType.TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION
+TARGET_KEYS = frozenset({"type", "revision", "percent", "tag"})
+
+
 @dataclass(frozen=True, slots=True)
 class RestUpdate:
     """A PATCH of a service: the fields it replaces (JSON names) and its body."""
 
     mask: tuple[str, ...]
     body: Json
+
+
+def document_with_traffic(document: Json, traffic: Sequence[TrafficTarget]) -> Json:
+    """The same of a v2 JSON document.
+
+    Raises:
+        ValueError: see `traffic_json`.
+    """
+    there = {(each.get("revision", ""), each.get("tag", "")): each for each in document.get("traffic", [])}
+    wanted = []
+    for said in traffic_json(traffic):
+        before = there.pop((said["revision"], said.get("tag", "")), {})
+        wanted.append({**{key: value for key, value in before.items() if key not in TARGET_KEYS}, **said})
+    return {**document, "traffic": wanted}
 
 
 def traffic_json(traffic: Sequence[TrafficTarget]) -> list[Json]:
@@ -46,31 +65,34 @@ def traffic_json(traffic: Sequence[TrafficTarget]) -> list[Json]:
 
 
 def with_traffic(service: run_v2.Service, traffic: Sequence[TrafficTarget]) -> run_v2.Service:
-    """The service with its traffic split by revisions' names.
+    """The service with its traffic split by revisions' names; of targets that stay, what this client has no name for stays.
 
     Raises:
         ValueError: see `traffic_json`.
     """
     result = clone(service)
-    result.traffic = [
-        run_v2.TrafficTarget(
-            type_=run_v2.TrafficTargetAllocationType.TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION,
-            revision=target["revision"],
-            percent=target["percent"],
-            tag=target.get("tag", ""),
-        )
-        for target in traffic_json(traffic)
-    ]
+    there = {(target.revision, target.tag): clone(target) for target in service.traffic}
+    wanted = []
+    for said in traffic_json(traffic):
+        target = there.pop((said["revision"], said.get("tag", "")), run_v2.TrafficTarget())
+        target.type_ = REVISION
+        target.revision, target.percent, target.tag = said["revision"], said["percent"], said.get("tag", "")
+        wanted.append(target)
+    result.traffic = wanted
     return result
 
 
 def with_template_of(service: run_v2.Service, revision: run_v2.Revision) -> run_v2.Service:
-    """The service with the template that the revision was made from: the fields that both messages have."""
+    """The service with the template that the revision was made from: the fields that both messages have.
+
+    What this client has no name for keeps its number only below them; beside them it stays as the service's template has it now, where
+    the writes since have left it alone.
+    """
     result = clone(service)
     source, target = run_v2.Revision.pb(revision), run_v2.RevisionTemplate.pb(result.template)
-    target.Clear()
     fields = source.DESCRIPTOR.fields_by_name
     for field in target.DESCRIPTOR.fields:
+        target.ClearField(field.name)
         same = fields.get(field.name)
         if same is None or field.name == "revision" or (field.has_presence and not source.HasField(field.name)):
             continue

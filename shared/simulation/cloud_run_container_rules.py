@@ -1,18 +1,21 @@
-"""What the simulated Cloud Run refuses in a template's containers: ports, limits, GPUs, probes, variables, mounts. Pure.
+"""What the simulated Cloud Run refuses in a template's containers: images, ports, limits, GPUs, probes, variables. Pure.
 
-The texts are those that users of the real `validateOnly` have recorded; the values are those of Cloud Run's pages on CPU, memory
+The texts hold the words that users of the real `validateOnly` have recorded; the values are those of Cloud Run's pages on CPU, memory
 and GPU configuration.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from google.cloud import run_v2
 
+from shared.cloudrun.containers import MAX_ARGS, MAX_ENV, MAX_ENV_VALUE_BYTES
 from shared.cloudrun.quantities import quantity
-from shared.simulation.cloud_run_errors import violation
+from shared.simulation.cloud_run_errors import SimulatedError, violation
 from shared.simulation.cloud_run_probe_rules import check_probes
 from shared.simulation.cloud_run_quota import DEFAULT_CPU, DEFAULT_MEMORY, RTX
+from shared.simulation.cloud_run_volume_rules import check_volumes
 
 GPU = "nvidia.com/gpu"
 L4 = "nvidia-l4"
@@ -30,11 +33,20 @@ _MEMORY_OF_CPU: Mapping[int, tuple[int, int]] = {
     6: (4 * _GI, 24 * _GI),
     8: (4 * _GI, 32 * _GI),
 }
-"""Least and most memory by vCPU; a part of one vCPU counts as one."""
+"""Least and most memory by vCPU. The most of less than one: 1 GiB from a half on, 512 MiB below."""
 _RTX_CPUS = (20, 22, 24, 26, 28, 30)
 _SMALLEST_CPU = Fraction(8, 100)
 _PORT_NAMES = frozenset({"", "http1", "h2c"})
 _HIGHEST_PORT = 65_535
+_LEAST_MEMORY = 512 * _MI
+"""Of an instance in the second generation, and of one whose CPU is never taken away."""
+_MAX_NAME = 63
+_CONTAINER_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
+_HOST = r"(?:localhost|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+|[A-Za-z0-9-]+(?=:\d))(?::\d+)?/"
+_FOLDER = r"[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*"
+_DIGEST = r"(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})"
+_IMAGE = re.compile(rf"(?:{_HOST})?{_FOLDER}(?:/{_FOLDER})*(?::\w[\w.-]{{0,127}})?(?:@{_DIGEST})?", re.ASCII)
+"""The grammar of image references of the OCI distribution; an upper-case letter may stand in the host and in the tag."""
 
 
 def gpu_count_of(container: run_v2.Container) -> Fraction:
@@ -71,18 +83,40 @@ def check_containers(template: run_v2.RevisionTemplate, *, root: str) -> None:
         at = f"template.containers[{index}]"
         if not container.image and "source_code" not in container:
             raise violation(root, f"{at}.image", "must provide an image name to deploy.")
+        if container.image and not _IMAGE.fullmatch(container.image):
+            text = "must be a container image path in the form [hostname/]repo-path[:tag and/or @digest]"
+            raise violation(root, f"{at}.image", text)
+        if container.name and (len(container.name) > _MAX_NAME or not _CONTAINER_NAME.fullmatch(container.name)):
+            text = f"must conform to RFC 1123: lower case letters, digits, hyphens and periods, at most {_MAX_NAME} characters."
+            raise violation(root, f"{at}.name", text)
         _check_ports(container, root=root, at=at)
         _check_limit_names(container, root=root, at=at)
-        reserved = [name for name in RESERVED_ENV if name in {env.name for env in container.env}]
-        if reserved:
-            text = (
-                f"The following reserved env names were provided: {', '.join(reserved)}. These values are automatically set by the system."
-            )
-            raise violation(root, f"{at}.env", text)
+        _check_env(container, root=root, at=at)
         check_probes(container, root=root, at=at)
+    _check_counts(containers, root=root)
     _check_together(containers, root=root)
-    _check_mounts(template, root=root)
+    check_volumes(template, root=root)
     _check_resources(template, root=root)
+
+
+def _check_env(container: run_v2.Container, *, root: str, at: str) -> None:
+    reserved = [name for name in RESERVED_ENV if name in {env.name for env in container.env}]
+    if reserved:
+        text = f"The following reserved env names were provided: {', '.join(reserved)}. These values are automatically set by the system."
+        raise violation(root, f"{at}.env", text)
+    for index, env in enumerate(container.env):
+        if len(env.value.encode()) > MAX_ENV_VALUE_BYTES:
+            raise violation(root, f"{at}.env[{index}].value", f"length cannot exceed {MAX_ENV_VALUE_BYTES}.")
+
+
+def _check_counts(containers: Sequence[run_v2.Container], *, root: str) -> None:
+    for field, what, most, count in (
+        ("env", "EnvVars", MAX_ENV, sum(len(container.env) for container in containers)),
+        ("args", "args", MAX_ARGS, sum(len(container.args) for container in containers)),
+    ):
+        if count > most:
+            # Recorded are the words from "limit on" to "containers".
+            raise violation(root, f"template.containers.{field}", f"the limit on {what} across all containers is {most}, not {count}.")
 
 
 def _check_ports(container: run_v2.Container, *, root: str, at: str) -> None:
@@ -91,9 +125,9 @@ def _check_ports(container: run_v2.Container, *, root: str, at: str) -> None:
     for port in container.ports:
         if port.name not in _PORT_NAMES:
             raise violation(root, f"{at}.ports[0].name", "must be one of empty, 'http1' or 'h2c'.")
-        if not 0 <= port.container_port <= _HIGHEST_PORT:
-            text = f"must be 0 (which stands for 8080) or between 1 and {_HIGHEST_PORT}."
-            raise violation(root, f"{at}.ports[0].container_port", text)
+        # A port that is there has a number; only a container without any gets 8080. Recorded is the text's beginning.
+        if not 0 < port.container_port <= _HIGHEST_PORT:
+            raise violation(root, f"{at}.ports[0].container_port", f"must be 0 < container_port < {_HIGHEST_PORT + 1}.")
 
 
 def _check_limit_names(container: run_v2.Container, *, root: str, at: str) -> None:
@@ -132,24 +166,6 @@ def _has_cycle(needs: Mapping[str, Sequence[str]]) -> bool:
         waiting = {name: others - free for name, others in waiting.items() if name not in free}
 
 
-def _check_mounts(template: run_v2.RevisionTemplate, *, root: str) -> None:
-    volumes = [volume.name for volume in template.volumes]
-    doubled = sorted({name for name in volumes if volumes.count(name) > 1})
-    if doubled:
-        raise violation(root, "template.volumes", f"Duplicate volume name: {', '.join(doubled)}.")
-    for index, container in enumerate(template.containers):
-        missing = [mount.name for mount in container.volume_mounts if mount.name not in volumes]
-        if missing:
-            text = f"these name volumes which were not found in volumes list: {', '.join(missing)}."
-            raise violation(root, f"template.containers[{index}].volume_mounts", text)
-        relative = [
-            mount.mount_path for mount in container.volume_mounts if not mount.mount_path.startswith("/") or ":" in mount.mount_path
-        ]
-        if relative:
-            text = f"must be a valid unix absolute path: {relative[0]!r}."
-            raise violation(root, f"template.containers[{index}].volume_mounts", text)
-
-
 def _check_resources(template: run_v2.RevisionTemplate, *, root: str) -> None:
     accelerator = template.node_selector.accelerator
     holder = next((index for index, container in enumerate(template.containers) if gpu_count_of(container)), None)
@@ -158,7 +174,7 @@ def _check_resources(template: run_v2.RevisionTemplate, *, root: str) -> None:
             raise violation(root, "template.gpu_zonal_redundancy_disabled", "GPU limits must be set when GPU redundancy is set.")
         for index, container in enumerate(template.containers):
             _check_cpu_and_memory(container, root=root, at=f"template.containers[{index}]")
-        _check_fraction(template, root=root)
+        _check_totals(template)
         return
     if accelerator not in (L4, RTX):
         text = f"only '{L4}' and '{RTX}' are supported, not {accelerator!r}."
@@ -202,6 +218,8 @@ def _check_cpu_and_memory(container: run_v2.Container, *, root: str, at: str) ->
         allowed = ", ".join(str(each) for each in _MEMORY_OF_CPU if each > 1)
         raise violation(root, f"{at}.resources.limits.cpu", f"Invalid value specified for cpu. Must be equal to one of [.08-1], {allowed}.")
     least, most = _MEMORY_OF_CPU[1 if cpu < 1 else int(cpu)]
+    if cpu < 1:
+        most = _GI if cpu >= Fraction(1, 2) else 512 * _MI
     if not least <= memory <= most:
         text = (
             f"Invalid value specified for container memory. For {float(cpu):g} CPU, memory must be between {_size(least)} and "
@@ -210,17 +228,32 @@ def _check_cpu_and_memory(container: run_v2.Container, *, root: str, at: str) ->
         raise violation(root, f"{at}.resources.limits.memory", text)
 
 
-def _check_fraction(template: run_v2.RevisionTemplate, *, root: str) -> None:
-    """Less than one vCPU in all: one request at a time, and CPU only during requests."""
-    total = _sum(_cpu_of(container) for container in template.containers)
-    if total >= 1:
-        return
-    if template.max_instance_request_concurrency > 1:
-        raise violation(root, "template.max_instance_request_concurrency", "Total cpu < 1 is not supported with concurrency > 1.")
-    for index, container in enumerate(template.containers):
-        if container.resources.limits and not container.resources.cpu_idle:
-            text = "Total cpu < 1 is not supported with cpu always allocated."
-            raise violation(root, f"template.containers[{index}].resources.cpu_idle", text)
+def _check_totals(template: run_v2.RevisionTemplate) -> None:
+    """CPU and memory of an instance, its containers together: Cloud Run's texts say `Total cpu` and `Total memory`.
+
+    Less than one vCPU: one request at a time, CPU only during requests, and not in the second generation where that is asked for. Left
+    to itself Cloud Run takes the first.
+    """
+    gen2 = run_v2.RevisionTemplate.pb(template).execution_environment == run_v2.ExecutionEnvironment.EXECUTION_ENVIRONMENT_GEN2
+    always = any(container.resources.limits and not container.resources.cpu_idle for container in template.containers)
+    if _sum(_cpu_of(container) for container in template.containers) < 1:
+        if gen2:
+            raise _unsupported("cpu", "Total cpu < 1 is not supported with gen2 execution environment.")
+        if template.max_instance_request_concurrency > 1:
+            raise _unsupported("cpu", "Total cpu < 1 is not supported with concurrency > 1.")
+        if always:
+            raise _unsupported("cpu", "Total cpu < 1 is not supported with cpu always allocated (unthrottled).")
+    if _sum(_memory_of(container) for container in template.containers) < _LEAST_MEMORY:
+        if gen2:
+            raise _unsupported("memory", "Total memory < 512 Mi is not supported with gen2 execution environment.")
+        if always:
+            raise _unsupported("memory", "Total memory < 512 Mi is not supported with cpu always allocated (unthrottled).")
+
+
+def _unsupported(limit: str, text: str) -> SimulatedError:
+    """A refusal of totals, as recorded: it names neither the request nor the container."""
+    field = f"template.containers.resources.limits.{limit}"
+    return SimulatedError("INVALID_ARGUMENT", f"{field}: Invalid value specified for {limit}. {text}", field=field)
 
 
 def _cpu_of(container: run_v2.Container) -> Fraction:

@@ -13,6 +13,7 @@ from google.cloud import run_v2
 
 from shared.cloudrun.quantities import quantity
 from shared.simulation.cloud_run_behaviour import DEFAULT_PORT
+from shared.simulation.cloud_run_extras import extras_of
 from shared.simulation.cloud_run_messages import copy_of
 from shared.simulation.cloud_run_quota import DEFAULT_CPU, DEFAULT_MEMORY
 from shared.simulation.cloud_run_traffic import LATEST, WHOLE
@@ -31,12 +32,14 @@ def with_defaults(service: run_v2.Service) -> run_v2.Service:
     """The service as Cloud Run stores it. What is already there is not touched, and filling in again changes nothing."""
     filled = copy_of(service)
     raw = run_v2.Service.pb(filled)
-    raw.ingress = raw.ingress or run_v2.IngressTraffic.INGRESS_TRAFFIC_ALL
+    # A text that is kept for an enum (`cloud_run_extras`) is its value.
+    if "ingress" not in extras_of(raw):
+        raw.ingress = raw.ingress or run_v2.IngressTraffic.INGRESS_TRAFFIC_ALL
     raw.launch_stage = raw.launch_stage or _GA
     if not raw.traffic:
         raw.traffic.add(type_=LATEST, percent=WHOLE)
     for target in raw.traffic:
-        if not target.type_ and not target.revision:
+        if not target.type_ and not target.revision and "type" not in extras_of(target):
             target.type_ = LATEST
     _fill_template(raw.template)
     return filled

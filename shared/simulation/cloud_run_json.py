@@ -1,11 +1,12 @@
-"""Cloud Run's messages as the REST API writes them, with the keys that this client does not know. Pure.
+"""Cloud Run's messages as the REST API writes them, with the keys and enum texts that this client does not know. Pure.
 
 As Google's JSON has it: field names in camelCase (snake_case is read too), int64 as text, enums by name, durations as `3.5s`.
-Keys without a field are kept, see `cloud_run_extras`; so is the one enum name that the documentation has and this client has not.
-A key that is neither is kept as well, where Google's server would refuse it (`Cannot find field`): the simulation cannot tell a
-newer field from a mistake.
+Keys without a field are kept, see `cloud_run_extras`, and so are enum texts without a value. A mistake is kept as well, where
+Google's server would refuse it (`Cannot find field`, `Invalid value`): the simulation cannot tell it from something newer. An enum
+text that Google would not write at any time (`gen2`, `Sideways`) is refused here too.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
 
@@ -16,8 +17,8 @@ from shared.simulation.cloud_run_extras import extras_of, set_extras
 
 _M = TypeVar("_M")
 _OWN_PACKAGE = "google.cloud.run."
-_LATER_ENUM_NAMES = {"google.cloud.run.v2.EmptyDirVolumeSource.medium": frozenset({"DISK"})}
-"""Enum values of Cloud Run's documentation that the client's enum does not have, by the field's full name."""
+_ENUM_TEXT = re.compile(r"[A-Z][A-Z0-9_]*")
+"""How Google writes the values of enums."""
 
 _Step = tuple[str, int | None]
 _Place = tuple[_Step, ...]
@@ -80,8 +81,10 @@ def _known_part(data: Mapping[str, Any], descriptor: Any, place: _Place, found: 
     extras: dict[str, Any] = {}
     for key, value in data.items():
         field = field_named(descriptor, key)
-        if field is None or _is_later(field, value):
+        if field is None:
             extras[key] = value
+        elif _is_later(field, value):
+            extras[field.json_name] = value
         elif not _is_own_message(field):
             known[key] = value
         elif isinstance(value, Mapping) and not field.is_repeated:
@@ -112,7 +115,13 @@ def _is_own_message(field: Any) -> bool:
 
 
 def _is_later(field: Any, value: Any) -> bool:
-    return isinstance(value, str) and value in _LATER_ENUM_NAMES.get(field.full_name, frozenset())
+    """Whether the value is a text that the field's enum may have in a newer client, or a list with such a text in it."""
+    if field.enum_type is None:
+        return False
+    return any(
+        isinstance(each, str) and each not in field.enum_type.values_by_name and _ENUM_TEXT.fullmatch(each) is not None
+        for each in (value if isinstance(value, list) else [value])
+    )
 
 
 def _message_at(message: Any, place: _Place) -> Any:

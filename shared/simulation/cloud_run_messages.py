@@ -38,6 +38,13 @@ def bytes_of(message: run_v2.Service | run_v2.RevisionTemplate) -> bytes:
     return cast("bytes", type(message).pb(message).SerializeToString(deterministic=True))
 
 
+def content_of(template: run_v2.RevisionTemplate) -> bytes:
+    """The template as bytes without its revision's name, which Cloud Run gives where the template has none."""
+    plain = run_v2.RevisionTemplate.pb(copy_of(template))
+    plain.ClearField("revision")
+    return cast("bytes", plain.SerializeToString(deterministic=True))
+
+
 def is_manual(service: run_v2.Service) -> bool:
     """Whether the service is scaled by hand. Read from the raw message: the wrapper warns of values newer than this client."""
     return bool(run_v2.Service.pb(service).scaling.scaling_mode == run_v2.ServiceScaling.ScalingMode.MANUAL)

@@ -9,8 +9,8 @@ from google.cloud import run_v2
 
 from shared.simulation.cloud_run_behaviour import StartFailure
 from shared.simulation.cloud_run_errors import RevisionName
-from shared.simulation.cloud_run_extras import extras_of, set_extras
-from shared.simulation.cloud_run_messages import bytes_of, stamp, three_letters
+from shared.simulation.cloud_run_extras import copy_unknown_fields
+from shared.simulation.cloud_run_messages import stamp, three_letters
 
 _State = run_v2.Condition.State
 _ERROR = run_v2.Condition.Severity.ERROR
@@ -44,11 +44,6 @@ class RevisionRecord:
     state: RevisionState = RevisionState.STARTING
     settled_at: datetime | None = None
 
-    @property
-    def content(self) -> bytes:
-        """The template as comparable bytes, its name included."""
-        return bytes_of(self.template)
-
     def settle(self, now: datetime) -> None:
         """End the start if it is due."""
         if self.state is RevisionState.STARTING and self.due <= now:
@@ -81,7 +76,7 @@ def revision_message(
             target.CopyFrom(value)
         else:
             target.MergeFrom(value)
-    set_extras(raw, extras_of(source))
+    copy_unknown_fields(source, raw)
     raw.name, raw.service, raw.uid, raw.creator, raw.generation = name.full, name.service.service, uid, creator, 1
     raw.launch_stage = launch_stage
     raw.etag = f'"{three_letters(uid)}{int(created_at.timestamp())}"'

@@ -7,7 +7,7 @@ from google.cloud import run_v2
 from google.protobuf import field_mask_pb2
 
 from shared.simulation.cloud_run_errors import SimulatedError
-from shared.simulation.cloud_run_extras import extras_of, set_extras
+from shared.simulation.cloud_run_extras import drop_overridden, extras_of, set_extras
 
 OUTPUT_ONLY = frozenset(
     {
@@ -42,6 +42,7 @@ def merged(stored: run_v2.Service, given: run_v2.Service, mask: field_mask_pb2.F
 
     No mask, an empty one or `*` replaces everything writable, fields unknown to this code included. A masked field that the given
     service does not set is cleared. A path may end in a JSON key that the messages have no field for, if either service has it.
+    With an enum field its kept text is replaced or cleared, and a value that is given counts more than a text.
 
     Raises:
         SimulatedError: INVALID_ARGUMENT, a path of the mask is no field of a service.
@@ -54,6 +55,7 @@ def merged(stored: run_v2.Service, given: run_v2.Service, mask: field_mask_pb2.F
         for field in OUTPUT_ONLY:
             result.ClearField(field)
         _copy_fields(before, result, OUTPUT_ONLY)
+        drop_overridden(result)
         return cast("run_v2.Service", run_v2.Service.wrap(result))
     result.CopyFrom(before)
     wanted = [path for path in paths if path.split(".", 1)[0] not in OUTPUT_ONLY]
@@ -65,8 +67,9 @@ def merged(stored: run_v2.Service, given: run_v2.Service, mask: field_mask_pb2.F
         _clear(result, path)
     # replace_message_field and replace_repeated_field: an update mask replaces, it does not add.
     writable.MergeMessage(source, result, True, True)  # noqa: FBT003
-    for path in extra:
+    for path in (*extra, *_texts_of_enums(writable.paths, (before, source))):
         _replace_extra(source, result, path)
+    drop_overridden(result)
     return cast("run_v2.Service", run_v2.Service.wrap(result))
 
 
@@ -74,6 +77,19 @@ def _names_an_extra(path: str, messages: Iterable[Any]) -> bool:
     *parents, key = path.split(".")
     holders = [_parent(message, parents) for message in messages]
     return any(holder is not None and key not in holder.DESCRIPTOR.fields_by_name and key in extras_of(holder) for holder in holders)
+
+
+def _texts_of_enums(paths: Iterable[str], messages: Iterable[Any]) -> list[str]:
+    """Where a path names an enum field whose text one of the messages keeps: the path to that text."""
+    found: list[str] = []
+    for path in paths:
+        *parents, leaf = path.split(".")
+        for message in messages:
+            holder = _parent(message, parents)
+            field = None if holder is None else holder.DESCRIPTOR.fields_by_name.get(leaf)
+            if field is not None and field.enum_type is not None and field.json_name in extras_of(holder):
+                found.append(".".join([*parents, field.json_name]))
+    return found
 
 
 def _parent(message: Any, parents: Iterable[str]) -> Any:

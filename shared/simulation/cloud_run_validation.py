@@ -22,6 +22,8 @@ MAX_TIMEOUT_SECONDS = 3_600
 MAX_DESCRIPTION = 512
 MAX_SERVICE_NAME = 49
 MAX_REVISION_NAME = 63
+MAX_TAG_AND_SERVICE_NAME = 46
+"""Characters of both together."""
 SET_POINTS: Mapping[str, float] = {"cpuUtilization": 0.90, "concurrencyUtilization": 0.95}
 """The highest set-point of each scaling driver; the lowest is 0.10, and 0 switches the driver off (REST reference, RevisionScaling)."""
 MIN_SET_POINT = 0.10
@@ -32,6 +34,8 @@ _LAUNCH_STAGES = frozenset({0, 2, 3, 4})
 _NEGATIVE = "must be greater than or equal to zero."
 _SERVICE_NAME = re.compile(r"[a-z](?:[a-z0-9-]*[a-z0-9])?")
 _REVISION_NAME = re.compile(r"[a-z](?:[a-z0-9-]*[a-z0-9])?")
+_TAG = re.compile(r"[a-z](?:[a-z0-9-]*[a-z0-9])?")
+_CONNECTOR = re.compile(r"projects/[^/]+/locations/[^/]+/connectors/[^/]+")
 
 
 def check_service_id(name: ServiceName) -> None:
@@ -75,7 +79,7 @@ def check_rest(service: run_v2.Service, name: ServiceName, *, root: str) -> None
     template = service.template
     if len(service.description) > MAX_DESCRIPTION:
         raise violation(root, "description", f"length cannot exceed {MAX_DESCRIPTION}.")
-    if run_v2.Service.pb(service).launch_stage not in _LAUNCH_STAGES:
+    if run_v2.Service.pb(service).launch_stage not in _LAUNCH_STAGES or "launchStage" in extras_of(run_v2.Service.pb(service)):
         raise violation(root, "launch_stage", "only ALPHA, BETA, GA, or unspecified are supported.")
     for path, keys in (
         ("labels", service.labels),
@@ -92,6 +96,8 @@ def check_rest(service: run_v2.Service, name: ServiceName, *, root: str) -> None
         raise violation(root, "template.timeout", "must not be negative.")
     if not 0 <= template.max_instance_request_concurrency <= MAX_CONCURRENCY:
         raise violation(root, "template.max_instance_request_concurrency", f"Must be a number between 0 and {MAX_CONCURRENCY}.")
+    _check_tags(service.traffic, name, root=root)
+    _check_vpc_access(template.vpc_access, root=root)
     check_containers(template, root=root)
 
 
@@ -135,6 +141,39 @@ def _check_traffic(traffic: Iterable[run_v2.TrafficTarget], *, root: str) -> Non
         tags.add(target.tag)
     if targets and sum(target.percent for target in targets) != WHOLE:
         raise violation(root, "traffic", f"the sum of percentages should be {WHOLE}.")
+
+
+def _check_tags(traffic: Iterable[run_v2.TrafficTarget], name: ServiceName, *, root: str) -> None:
+    """The tags make host names: `TAG---SERVICE-...`."""
+    for index, target in enumerate(traffic):
+        tag = target.tag
+        if not tag:
+            continue
+        if not _TAG.fullmatch(tag):
+            # Made up: Knative's rule of tags (RFC 1035); Cloud Run's page on rollbacks asks for lower case.
+            text = f"must contain only lower case letters, digits and hyphens, begin with a letter and not end with a hyphen: {tag!r}."
+            raise violation(root, f"traffic[{index}].tag", text)
+        if len(tag) + len(name.service) > MAX_TAG_AND_SERVICE_NAME:
+            # Recorded from gcloud, whose field is `spec.traffic.tag`.
+            text = (
+                f"traffic tag '{tag}' and service name '{name.service}' together are too long. Combined traffic tag and service name "
+                f"cannot exceed {MAX_TAG_AND_SERVICE_NAME} characters."
+            )
+            raise SimulatedError("INVALID_ARGUMENT", f"traffic.tag: {text}", field="traffic.tag")
+
+
+def _check_vpc_access(access: run_v2.VpcAccess, *, root: str) -> None:
+    """The texts are recorded."""
+    at = "template.vpc_access"
+    if access.connector and access.network_interfaces:
+        raise violation(root, at, "one and only one of connector and network_interfaces must be set.")
+    if len(access.network_interfaces) > 1:
+        raise violation(root, f"{at}.network_interfaces", "only 1 network interface is allowed.")
+    for interface in access.network_interfaces:
+        if not interface.network and not interface.subnetwork:
+            raise violation(root, f"{at}.network_interfaces[0]", "at least one of network or subnetwork should not be empty.")
+    if access.connector and not _CONNECTOR.fullmatch(access.connector):
+        raise violation(root, f"{at}.connector", "must be in form projects/{project}/locations/{location}/connectors/{connector}.")
 
 
 def _check_keys(root: str, path: str, keys: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from shared.simulation.cloud_run_behaviour import Start, StartFailure, no_gpu, s
 from shared.simulation.cloud_run_container_rules import check_gpu_counts
 from shared.simulation.cloud_run_defaults import with_defaults
 from shared.simulation.cloud_run_errors import RevisionName, ServiceName, SimulatedError, revision_exists, service_exists, stale_etag
-from shared.simulation.cloud_run_messages import bytes_of, copy_of, stamp
+from shared.simulation.cloud_run_messages import bytes_of, content_of, copy_of, stamp
 from shared.simulation.cloud_run_quota import QuotaKey
 from shared.simulation.cloud_run_reconciliation import begin, instances_for_new, waits_until
 from shared.simulation.cloud_run_records import Operation, OperationRecord, Reconciliation, Record, Write
@@ -110,7 +110,7 @@ class Writer:
             return None
         known = record.revisions.get(template.revision)
         if template.revision and known is not None:
-            if known.content != bytes_of(template):
+            if content_of(known.template) != content_of(template):
                 raise revision_exists(template.revision)
             return known
         number = record.revisions_made + 1

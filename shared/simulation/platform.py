@@ -15,7 +15,7 @@ from shared.records.subject import ServiceId
 from shared.rendering.document import rendered_document
 from shared.rendering.observed import observed_from_service, revision_reading
 from shared.rendering.scaling import scaling_update
-from shared.rendering.writes import rest_update, service_update, traffic_json, with_template_of
+from shared.rendering.writes import document_with_traffic, rest_update, service_update, with_template_of
 from shared.simulation.cloud_run import SimulatedCloudRun
 from shared.simulation.cloud_run_errors import SimulatedError
 from shared.simulation.cloud_run_json import from_json, mask_from_text, to_json
@@ -86,7 +86,7 @@ class SimulatedPlatform:
             raise StaleEtag(f"{service}: read at etag {etag!r}, now it is at {before['etag']!r}: look again and decide again")
         after = before if serving is None else rendered_document(before, serving)
         if traffic is not None:
-            after = {**after, "traffic": traffic_json(traffic)}
+            after = document_with_traffic(after, traffic)
         update = rest_update(before, after, etag=etag, revision=revision, version=CLIENT_VERSION, again=again)
         if update is None:
             return None
@@ -113,7 +113,8 @@ class SimulatedPlatform:
         try:
             found = self._cloud_run.get_revision(f"{service.resource_name}/revisions/{revision}")
             after = with_template_of(before, found)
-            request = service_update(before, after, etag=etag, revision=revision, version=CLIENT_VERSION)
+            elsewhere = before.template.revision != revision
+            request = service_update(before, after, etag=etag, revision=revision, version=CLIENT_VERSION, again=elsewhere)
             if request is None:
                 return None
             operation = self._cloud_run.update_service(request.service, update_mask=request.update_mask, principal=self._principal)

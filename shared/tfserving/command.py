@@ -31,9 +31,11 @@ MONITORING_CONFIG = "TRIMTAB_MONITORING_CONFIG"
 COLLECTOR_CONFIG = "TRIMTAB_COLLECTOR_CONFIG"
 COPY_FROM = "TRIMTAB_COPY_FROM"
 COPY_TO = "TRIMTAB_COPY_TO"
+MODEL_FOLDER = "TRIMTAB_MODEL_FOLDER"
+"""The version's own folder, where it is in the image or in the mounted bucket; without it the server would wait for it without a port."""
 ENVIRONMENT_NAMES = "TRIMTAB_ENVIRONMENT_NAMES"
 """Which other variables Trimtab wrote, so that one that leaves the spec leaves the service."""
-OUR_VARIABLES = (MODEL_CONFIG, BATCHING, MONITORING_CONFIG, COLLECTOR_CONFIG, COPY_FROM, COPY_TO, ENVIRONMENT_NAMES)
+OUR_VARIABLES = (MODEL_CONFIG, BATCHING, MONITORING_CONFIG, COLLECTOR_CONFIG, COPY_FROM, COPY_TO, MODEL_FOLDER, ENVIRONMENT_NAMES)
 
 SCRIPT = f"""set -eu
 mkdir -p {FOLDER}
@@ -42,6 +44,10 @@ put "${{{MODEL_CONFIG}}}" {MODEL_CONFIG_FILE}
 put "${{{MONITORING_CONFIG}}}" {MONITORING_FILE}
 put "${{{BATCHING}:-}}" {BATCHING_FILE}
 put "${{{COLLECTOR_CONFIG}:-}}" {COLLECTOR_FILE}
+if [ -n "${{{MODEL_FOLDER}:-}}" ] && [ ! -d "${{{MODEL_FOLDER}}}" ]; then
+  printf 'trimtab: there is no folder %s: is the version there, and is model.uri the folder above it?\\n' "${{{MODEL_FOLDER}}}" >&2
+  exit 1
+fi
 if [ -n "${{{COPY_FROM}:-}}" ]; then
   mkdir -p "${{{COPY_TO}}}"
   cp -R "${{{COPY_FROM}}}/." "${{{COPY_TO}}}"

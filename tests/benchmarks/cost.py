@@ -17,7 +17,7 @@ from shared.clock import SystemClock
 from shared.events.wake import encode_wake
 from shared.gcp.firestore_store import FirestoreStore
 from shared.gcp.pubsub_bus import PubsubBus
-from shared.handlers.alert import AlertPorts
+from shared.handlers.keeping import FactPorts
 from shared.handlers.schedule import SchedulePorts, tick
 from shared.local.clock import VirtualClock
 from shared.local.sqlite_store import SqliteStore
@@ -181,7 +181,7 @@ def _firestore_rows(emulator: str) -> Iterator[Row]:
 
 def _whole_alert(proxy: Proxy, store: FirestoreStore) -> Row:
     rig = Rig(store=SqliteStore(":memory:", VirtualClock(NOW)))
-    rig.alert_ports = AlertPorts.of(store, as_bus(ListBus()), rig.clock)
+    rig.alert_ports = FactPorts.of(store, as_bus(ListBus()), rig.clock)
     now = SystemClock().now()
     body = _push(json.dumps(notification(RANKER, "0.whole", "open", started_at=now, now=now)).encode())
     calls = _calls(proxy, lambda: rig.post("alert", body))

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from shared.clock import SystemClock
-from shared.handlers.alert import AlertPorts, handle_alert
+from shared.handlers.alert import handle_alert
 from shared.handlers.answer import Handled, ReadBody, serve
+from shared.handlers.keeping import FactPorts
 from shared.log import LINE_LIMIT_BYTES
 from tests.benchmarks.table import Area, Row, at_most
 from tests.benchmarks.twins import ListBus, MemoryStore, as_bus, as_store
@@ -88,7 +89,7 @@ def run(cases: int, valid: list[tuple[dict[str, str], bytes]]) -> Found:
     """Spoil and send; one request in a hundred comes with another method than POST."""
     found, mutator, clock = Found(), Mutator(SEED), SystemClock()
     store, bus = MemoryStore(), ListBus()
-    ports = AlertPorts.of(as_store(store), as_bus(bus), clock)
+    ports = FactPorts.of(as_store(store), as_bus(bus), clock)
     with contextlib.redirect_stdout(_Lines(found)):
         for case in range(cases):
             headers, body = mutator.request(*valid[case % len(valid)])

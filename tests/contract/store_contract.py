@@ -1,4 +1,7 @@
-"""What `ports.Store` promises, as tests that every implementation runs. A subclass gives the fixture `harness`."""
+"""What `ports.Store` promises, as tests that every implementation runs. A subclass gives the fixture `harness`.
+
+The other ports of the store have their promises in `store_contract_commands` and `store_contract_models`.
+"""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -9,13 +12,14 @@ from typing import Protocol, TypeVar
 import pytest
 
 from shared.errors import TokenConflict
-from shared.ports import Store
+from shared.ports import CommandStore, ModelStore, Store
 from shared.records.decision import Decision, DecisionInputs
-from shared.records.facts import AlertFact, StoredFact, UnreadableFact
+from shared.records.facts import AlertFact, AuditFact, StoredFact, UnreadableFact
 from shared.records.fleet import ActSlot, Brakes, Fleet
 from shared.records.metric import Unknown
 from shared.records.parked import ParkCode, Parked
 from shared.records.service import Autonomy, ScaleBounds, ServiceDocument, ServiceSpec
+from shared.records.serving import ServingSpec
 from shared.records.signals import Signal
 from shared.records.state import Incident, ServiceState
 from shared.records.subject import ServiceId
@@ -34,8 +38,17 @@ class Harness(Protocol):
     @property
     def store(self) -> Store: ...
 
+    @property
+    def commands(self) -> CommandStore: ...
+
+    @property
+    def models(self) -> ModelStore: ...
+
     def write_raw(self, kind: str, service: ServiceId, key: str, record: object) -> None:
-        """Put any content where the record of a `fact`, `state`, `document`, `decision`, `parked` or `fleet` belongs."""
+        """Put any content where the record of a `fact`, `state`, `document`, `decision`, `parked`, `fleet` or `model` belongs.
+
+        The key of a `model` is its uri.
+        """
 
 
 def service_number(number: int) -> ServiceId:
@@ -55,9 +68,14 @@ def alert(incident_id: str, state: str = "open") -> AlertFact:
     )
 
 
-def document(service: ServiceId = RANKER, generation: int = 1) -> ServiceDocument:
-    spec = ServiceSpec(scale=ScaleBounds(min_instance_count=1, max_instance_count=8), autonomy=Autonomy.ACT)
+def document(service: ServiceId = RANKER, generation: int = 1, *, serving: ServingSpec | None = None) -> ServiceDocument:
+    spec = ServiceSpec(scale=ScaleBounds(min_instance_count=1, max_instance_count=8), autonomy=Autonomy.ACT, serving=serving)
     return ServiceDocument(id=service, generation=generation, spec=spec)
+
+
+def serving(uri: str = "gs://acme-models/ranker", **fields: object) -> ServingSpec:
+    values = {"image": "tensorflow/serving:2.20.0-gpu", "model": {"name": "ranker", "uri": uri}, "cpu": "4", "memory": "16Gi", **fields}
+    return ServingSpec.model_validate(values)
 
 
 def state(service: ServiceId = RANKER, **fields: object) -> ServiceState:
@@ -157,6 +175,31 @@ class StoreContract:
         assert (first.key, first.fact) == ("incident-1:open", fact)
         assert second.key == "incident-1:closed"
         assert [stored.key for stored in all_facts(harness.store, SCOPED)] == ["incident-1:open"]
+
+    def test_changes_by_others_stand_among_the_alerts(self, harness: Harness) -> None:
+        change = AuditFact(
+            insert_id="1x2y3z", log="activity", method="google.cloud.run.v2.Services.UpdateService", principal="mia@acme.com", generation=7
+        )
+        for fact in (alert("1"), change, alert("2")):
+            assert harness.store.create_fact(RANKER, fact) == "created"
+        assert harness.store.create_fact(RANKER, change.model_copy(update={"log": "system_event"})) == "duplicate"
+        found = [stored.fact for stored in all_facts(harness.store, RANKER) if isinstance(stored, StoredFact)]
+        assert found == [alert("1"), change, alert("2")]
+        assert harness.store.facts_by_key(RANKER, ["1x2y3z"])["1x2y3z"].fact == change
+
+    def test_a_fact_that_was_stored_before_its_kinds_grew_still_loads(self, harness: Harness) -> None:
+        record = {
+            "schema_version": 1,
+            "kind": "alert",
+            "incident_id": "old",
+            "state": "open",
+            "signal": "latency",
+            "signal_source": "label",
+        }
+        harness.write_raw("fact", RANKER, "old:open", record)
+        (stored,) = all_facts(harness.store, RANKER)
+        assert isinstance(stored, StoredFact)
+        assert stored.fact == AlertFact(incident_id="old", state="open", signal=Signal.LATENCY, signal_source="label")
 
     def test_of_racing_creators_exactly_one_creates(self, harness: Harness) -> None:
         for number in range(20):
@@ -408,6 +451,15 @@ class StoreContract:
         stored = harness.store.read(RANKER).document
         assert stored is not None
         assert stored.generation == 3
+
+    @pytest.mark.parametrize("body", [{"instances": [[[0.5, 1], [2, 3]]]}, {"inputs": {"__x__": [[1], []], "": None}}, {}])
+    def test_the_golden_request_of_a_spec_is_any_json(self, harness: Harness, body: dict[str, object]) -> None:
+        wanted = document(serving=serving(golden_request=body))
+        harness.store.put_service(wanted, if_generation=None)
+        assert harness.store.read(RANKER).document == wanted
+        changed = wanted.model_copy(update={"generation": 2})
+        harness.store.put_service(changed, if_generation=1)
+        assert harness.store.read(RANKER).document == changed
 
     def test_the_fleet_document_is_written_and_read(self, harness: Harness) -> None:
         for acts in (5, 6):

@@ -72,6 +72,14 @@ def test_links_lead_to_files_that_are_there(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_row_stands_in_a_table(page: Path) -> None:
+    # A blank line inside a table makes the rest of it plain text.
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    blocks = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    assert [block.splitlines()[0] for block in blocks if not re.match(r"\|.*\n\|[-:| ]+\|\n", block)] == []
+
+
 def test_the_generated_pages_are_fresh() -> None:
     done = subprocess.run([sys.executable, "docs/generate.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.stdout, done.returncode) == ("", 0), done.stderr

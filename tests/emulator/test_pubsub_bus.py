@@ -155,14 +155,14 @@ def test_a_missing_permission_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nothing_is_opened_before_the_first_publish_and_another_process_opens_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     with closing_bus("acme-ml") as bus, failing_server(grpc.StatusCode.UNAVAILABLE) as (host, _):
-        assert vars(bus)["_client"] is None
+        assert vars(bus._topic)["_client"] is None
         monkeypatch.setenv("PUBSUB_EMULATOR_HOST", host)
         with pytest.raises(Retry):
             bus.publish_wakes([WAKE])
-        first = bus._client
+        first = bus._topic._client
         assert first is not None
-        bus._process_id = os.getpid() + 1
+        bus._topic._process_id = os.getpid() + 1
         with pytest.raises(Retry):
             bus.publish_wakes([WAKE])
-        assert bus._client is not first
+        assert bus._topic._client is not first
         first.transport.close()  # type: ignore[no-untyped-call]

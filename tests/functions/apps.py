@@ -1,4 +1,4 @@
-"""The three functions as functions-framework serves them, with the whole of Trimtab in memory behind them."""
+"""The functions as functions-framework serves them, with the whole of Trimtab in memory behind them."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ from tests.support.builders import NOW, RANKER
 from tests.support.rig import Rig
 
 ROOT = Path(__file__).parents[2]
-NAMES = ("alert", "reconcile", "schedule")
+NAMES = ("alert", "audit", "command", "reconcile", "schedule", "upload")
 JSON = {"content-type": "application/json"}
 
 
@@ -65,7 +65,14 @@ def wired() -> Iterator[Functions]:
     """The functions with in-memory ports; what functions-framework leaves in the process is taken back."""
     rig = Rig()
     path, variables = list(sys.path), dict(os.environ)
-    wiring.install(alert=rig.alert_ports, schedule=rig.schedule_ports, reconcile=rig.reconcile_ports)
+    wiring.install(
+        alert=rig.alert_ports,
+        audit=rig.audit_ports,
+        command=rig.command_ports,
+        schedule=rig.schedule_ports,
+        reconcile=rig.reconcile_ports,
+        upload=rig.upload_ports,
+    )
     try:
         yield Functions(rig, load_functions())
     finally:

@@ -8,12 +8,16 @@ from hypothesis import strategies as st
 
 from shared.control.desired import desired_serving
 from shared.records.admission import AllowLists, admit
+from shared.records.batching_start import is_whole
 from shared.records.service import ServiceSpec
 from shared.records.serving import AUTO
 from shared.records.spec_file import SpecFile, SpecFileError, read_spec_file, to_file_data
 from shared.tfserving.batching import effective, faults
 from shared.tfserving.batching_parameters import BatchingParameters
 from tests.support.specs import SERVICE, service_specs
+
+MOST_SIZES = 8
+"""Each allowed size is a shape that the model is prepared for."""
 
 scalars = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), st.dates(), st.binary(max_size=4))
 keys = st.one_of(st.text(max_size=8), st.integers())
@@ -67,10 +71,15 @@ def test_what_is_desired_keeps_its_numbers_together(spec: ServiceSpec, version: 
     assert rows <= scheduler.max_batch_size
     if desired.batching.allowed_batch_sizes:
         assert desired.batching.allowed_batch_sizes[-1] == scheduler.max_batch_size
-    explicit = isinstance(serving.batching, BatchingParameters) and serving.max_instance_request_concurrency != AUTO
-    if explicit:
-        assert (desired.batching, concurrency) == (serving.batching, serving.max_instance_request_concurrency)
-        return
+    assert is_whole(desired.batching)
+    if isinstance(serving.batching, BatchingParameters):
+        said = serving.batching.model_dump(exclude_defaults=True)
+        assert {name: getattr(desired.batching, name) for name in said} == said
+        if serving.max_instance_request_concurrency != AUTO and serving.batching.max_enqueued_batches is not None:
+            assert concurrency == serving.max_instance_request_concurrency
+            return
+    if not isinstance(serving.batching, BatchingParameters) or not serving.batching.allowed_batch_sizes:
+        assert len(desired.batching.allowed_batch_sizes) <= MOST_SIZES
     assert concurrency * rows <= scheduler.max_execution_batch_size * (scheduler.num_batch_threads + scheduler.max_enqueued_batches)
     assert _never_full(concurrency, rows, desired.batching, cpus)
 

@@ -282,6 +282,17 @@ def test_a_rollback_moves_the_traffic_in_one_write_and_puts_the_template_back() 
     assert town.traffic() == {town.revisions()[2]: 100}
 
 
+def test_a_rollback_to_a_revision_from_before_trimtab_puts_its_template_back_as_well() -> None:
+    town = Town().settled()
+    first = town.revisions()[0]
+    pin = Pin(revision=first, reason="as it was", author="kim", created_at=town.clock.now())
+    town.apply(document(2).model_copy(update={"pin": pin}))
+    town.minutes(6)
+    assert (town.traffic(), town.state().rollout) == ({first: 100}, None)
+    assert town.cloud_run.get_service(NAME).template.revision == first
+    assert len(town.revisions()) == 2
+
+
 def tell(trace: Trace) -> dict[str, Any]:
     """A first spec, a version that loads and fails to predict, the next one; what is left in the end."""
     model = {"name": "ranker", "uri": "gs://acme-models/ranker"}

@@ -6,17 +6,24 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from shared.handlers.alert import AlertPorts, handle_alert
-from shared.handlers.answer import serve
+from shared.handlers.alert import handle_alert
+from shared.handlers.answer import serve, serve_callers
+from shared.handlers.audit import AuditPorts, handle_audit
+from shared.handlers.command import receive_command
+from shared.handlers.command_work import CommandPorts
+from shared.handlers.keeping import FactPorts
 from shared.handlers.reconcile import ReconcilePorts, handle_wake
 from shared.handlers.schedule import SchedulePorts, handle_tick
+from shared.handlers.upload import UploadPorts, handle_upload
 from shared.local.bus import InProcessBus, Trouble
 from shared.local.clock import SeededIds, VirtualClock
+from shared.local.redrive import LocalRedriver
 from shared.local.sqlite_store import SqliteStore
 from shared.ports import Store
 from shared.records.observed import Bounds
 from shared.records.service import ServiceDocument
 from shared.records.state import ServiceState
+from shared.records.subject import ServiceId
 from shared.simulation.cloud_run import SimulatedCloudRun
 from shared.simulation.gpu_service import place_service
 from shared.simulation.monitoring import notification
@@ -27,6 +34,7 @@ from tests.support.builders import NOW, RANKER, document
 from tests.support.tracing import Died, Trace, Traced
 
 NO_ANSWER = 0
+TOPICS = {"alerts": "alert", "changes": "audit", "commands": "command", "uploads": "upload", "ticks": "schedule", "wakes": "reconcile"}
 
 
 @dataclass
@@ -39,6 +47,13 @@ class PostedRequest:
 
     def get_data(self) -> bytes:
         return self.body
+
+
+class NoDeleter:
+    """No test of the rig deletes a Cloud Run service."""
+
+    def delete_service(self, service: ServiceId) -> None:
+        raise AssertionError(service)
 
 
 class Rig:
@@ -62,7 +77,7 @@ class Rig:
         self.load.set_demand(RANKER, demand)
         self.store: Store = store or SqliteStore(":memory:", self.clock)
         self.bus = InProcessBus(self._deliver, self.clock, trouble=trouble)
-        for topic, function in (("alerts", "alert"), ("ticks", "schedule"), ("wakes", "reconcile")):
+        for topic, function in TOPICS.items():
             self.bus.subscribe(topic, function)
         if known_service:
             self.store.put_service(spec or document(high=10), if_generation=None)
@@ -77,8 +92,19 @@ class Rig:
         self.trace = trace
         store, bus = Traced("store", self.store, trace), Traced("bus", self.bus, trace)
         platform = Traced("platform", SimulatedPlatform(self.cloud_run, now=self.clock.now), trace)
-        self.alert_ports = AlertPorts.of(store, bus, self.clock)
-        self.schedule_ports = SchedulePorts(store, bus, self.clock)
+        self.alert_ports = FactPorts.of(store, bus, self.clock)
+        self.audit_ports = AuditPorts(FactPorts.of(store, bus, self.clock), ours=(TRIMTAB,))
+        self.command_ports = CommandPorts(
+            store=store,
+            states=store,
+            bus=bus,
+            clock=self.clock,
+            redriver=LocalRedriver(self.bus, {function: topic for topic, function in TOPICS.items()}),
+            deleter=NoDeleter,
+            trusted_local=True,
+        )
+        self.upload_ports = UploadPorts.of(store, bus, self.clock)
+        self.schedule_ports = SchedulePorts(store, bus, self.clock, models=store)
         self.reconcile_ports = ReconcilePorts(
             store, platform, bus, self.clock, self.ids, metrics=self.load, quota=self.load, templates=platform, prober=self.prober
         )
@@ -88,11 +114,16 @@ class Rig:
         request = PostedRequest(body, headers or {"content-type": "application/json"})
         handles = {
             "alert": lambda h, read: handle_alert(h, read, self.alert_ports),
+            "audit": lambda h, read: handle_audit(h, read, self.audit_ports),
+            "upload": lambda h, read: handle_upload(h, read, self.upload_ports),
             "schedule": lambda h, read: handle_tick(h, read, self.schedule_ports),
             "reconcile": lambda h, read: handle_wake(h, read, self.reconcile_ports),
         }
         try:
-            status = serve(function, request, handles[function])[1]
+            if function == "command":
+                status = serve_callers(function, request, lambda h, read: receive_command(h, read, self.command_ports))[1]
+            else:
+                status = serve(function, request, handles[function])[1]
         except Died:
             self.start_process(Trace())
             status = NO_ANSWER

@@ -9,8 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from shared.clock import SystemClock, SystemIds
-from shared.handlers.alert import AlertPorts, handle_alert
+from shared.handlers.alert import handle_alert
 from shared.handlers.answer import serve
+from shared.handlers.keeping import FactPorts
 from shared.handlers.reconcile import ReconcilePorts, handle_wake
 from shared.local.bus import InProcessBus
 from shared.ports import Store
@@ -60,7 +61,7 @@ def rage(store: Store, service: ServiceId, *, copies: int, distinct: int) -> Out
 
     statuses: set[int] = set()
     bus = InProcessBus(lambda subscription, headers, body: post(subscription, body, headers), clock)
-    alert_ports = AlertPorts.of(store, bus, clock)
+    alert_ports = FactPorts.of(store, bus, clock)
     platform = SimulatedPlatform(cloud_run, now=clock.now)
     reconcile_ports = ReconcilePorts(store, platform, bus, clock, SystemIds(clock), metrics=load, quota=load)
 

@@ -14,6 +14,8 @@ Fault = Literal["die", "lose-reply", "fail"]
 
 EFFECTS = {
     "create_fact": "store",
+    "create_upload": "store",
+    "commit_model": "store",
     "commit": "store",
     "park": "store",
     "put_service": "store",

@@ -26,6 +26,15 @@ def test_the_project_is_all_that_must_be_set() -> None:
         "allowed_service_accounts": None,
         "allowed_buckets": None,
         "allowed_projects": None,
+        "own_principals": None,
+        "events_topic": None,
+        "command_grants": (),
+        "push_service_account": None,
+        "alerts_topic": "alerts",
+        "uploads_topic": "model-uploads",
+        "commands_topic": "commands",
+        "changes_topic": "changes",
+        "ticks_topic": "ticks",
     }
 
 
@@ -108,3 +117,34 @@ def test_without_an_argument_the_process_environment_is_read(monkeypatch: pytest
     monkeypatch.setenv("TRIMTAB_PROJECT", "acme-ml")
     monkeypatch.setenv("TRIMTAB_WAKES_TOPIC", "trimtab-wakes")
     assert Settings.from_environment().wakes_topic == "trimtab-wakes"
+
+
+GRANT = '[{"identity": "a@example.com", "commands": ["hold"], "services": ["*"]}]'
+
+
+def test_grants_are_a_json_list() -> None:
+    settings = Settings.from_environment({**PROJECT, "TRIMTAB_COMMAND_GRANTS": GRANT})
+    assert settings.command_grants == ({"identity": "a@example.com", "commands": ["hold"], "services": ["*"]},)
+    assert Settings.from_environment(PROJECT).command_grants == ()
+
+
+@pytest.mark.parametrize("grants", ["hold", "{}", '"x"', "[1]", "[" * 9_000, '["' + "x" * 40_000 + '"]'])
+def test_grants_that_are_none_are_refused(grants: str) -> None:
+    assert "TRIMTAB_COMMAND_GRANTS" in refused({**PROJECT, "TRIMTAB_COMMAND_GRANTS": grants})
+
+
+def test_the_account_of_the_pushes_is_an_address() -> None:
+    assert Settings.from_environment({**PROJECT, "TRIMTAB_PUSH_SERVICE_ACCOUNT": "p@x.iam.gserviceaccount.com"}).push_service_account
+    assert "TRIMTAB_PUSH_SERVICE_ACCOUNT" in refused({**PROJECT, "TRIMTAB_PUSH_SERVICE_ACCOUNT": "allUsers"})
+
+
+def test_each_function_has_a_topic_to_go_back_to() -> None:
+    topics = Settings.from_environment({**PROJECT, "TRIMTAB_CHANGES_TOPIC": "their-changes"}).function_topics
+    assert topics == {
+        "alert": "alerts",
+        "upload": "model-uploads",
+        "command": "commands",
+        "audit": "their-changes",
+        "schedule": "ticks",
+        "reconcile": "wakes",
+    }

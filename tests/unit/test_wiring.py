@@ -9,6 +9,7 @@ from shared import wiring
 from shared.clock import SystemClock
 from shared.gcp.cloud_run import CloudRunPlatform
 from shared.gcp.firestore_intake import FirestoreIntake
+from shared.gcp.firestore_store import FirestoreStore
 from shared.gcp.pubsub_bus import PubsubBus
 from tests.support.rig import Rig
 
@@ -66,7 +67,7 @@ def test_the_local_edition_without_its_command_says_what_to_run(entrance: object
 @pytest.mark.usefixtures("project")
 def test_on_google_cloud_the_event_functions_get_firestore_and_pubsub() -> None:
     alert, schedule = wiring.alert_ports(), wiring.schedule_ports()
-    assert type(alert.store) is type(schedule.store) is FirestoreIntake
+    assert (type(alert.store), type(schedule.store)) == (FirestoreIntake, FirestoreStore)
     assert isinstance(schedule.bus, PubsubBus)
     assert isinstance(schedule.clock, SystemClock)
 

@@ -59,7 +59,7 @@ def test_one_change_of_an_adopted_spec_changes_nothing_else(document: Path, tmp_
     spec.write_text(yaml.safe_dump(data))
     fields = {each["field"] for each in plan_of(spec, document)["differences"]}
     threads = {"template.containers[(serving)].args"} if document.name in OURS else set()
-    below_one = {"template.containers[(serving)].resources.cpu"} if data["spec"]["serving"]["cpu"] == "1" else set()
+    below_one = {"template.containers[(serving)].resources.limits.cpu"} if data["spec"]["serving"]["cpu"] == "1" else set()
     assert fields - below_one == {"ingress", "template.maxInstanceRequestConcurrency", *threads}
 
 
@@ -123,6 +123,10 @@ def test_a_file_that_is_there_is_not_written_over_without_force(tmp_path: Path) 
 def test_what_is_neither_a_file_nor_an_id_is_said_to_be(tmp_path: Path) -> None:
     done = trimtab("adopt", "ranker")
     assert (done.exit_code, "ranker: neither a file nor project:region:name" in done.stderr) == (2, True)
+    numbered = trimtab("adopt", "123456789012:europe-west4:ranker")
+    assert (numbered.exit_code, "123456789012 is a project's number: write its id" in numbered.stderr) == (2, True)
+    long = trimtab("adopt", f"acme-ml:europe-west4:{'x' * 50}")
+    assert (long.exit_code, "a service's name has at most 49 lower case letters, digits and dashes" in long.stderr) == (2, True)
 
 
 @pytest.fixture
@@ -144,6 +148,7 @@ def test_a_service_that_runs_is_read_and_nothing_is_written(cloud_run: Simulated
     with simulated(cloud_run) as environment:
         assert trimtab("adopt", TEAM, "-o", tmp_path / "spec.yaml", environment=environment).exit_code == 0
         assert plan_of(tmp_path / "spec.yaml", environment=environment)["differs"] is False
+        assert trimtab("adopt", TEAM.resource_name, environment=environment).stdout == (tmp_path / "spec.yaml").read_text()
     assert cloud_run.get_service(TEAM.resource_name) == before
 
 

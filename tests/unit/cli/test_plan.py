@@ -104,7 +104,7 @@ def test_json_has_the_whole_plan(tmp_path: Path, rendered: Path) -> None:
         ],
         "settings": [{"setting": "ingress", "before": None, "after": "internal"}],
         "usd_per_hour": {"region": "europe-west1", "now": found["usd_per_hour"]["then"], "then": found["usd_per_hour"]["now"]},
-        "notes": [],
+        "notes": ["autonomy is observe: Trimtab records what happens and writes nothing of this"],
     }
     assert found["usd_per_hour"]["now"] == {
         "per_instance": 1.1149,
@@ -112,8 +112,38 @@ def test_json_has_the_whole_plan(tmp_path: Path, rendered: Path) -> None:
         "at_max": 6.6895,
         "min_instances": 1,
         "max_instances": 6,
+        "allowed_instances": 6,
+        "when_all_allowed": 6.6895,
         "unknown": None,
     }
+
+
+def test_the_price_of_all_that_the_spec_allows_stands_beside_what_is_in_force(tmp_path: Path, rendered: Path) -> None:
+    spec = spec_file(tmp_path, "more.yaml")
+    spec.write_text(spec.read_text().replace("max_instance_count: 6", "max_instance_count: 12"))
+    lines = trimtab("plan", spec, "--against", rendered).stdout.splitlines()
+    assert "  scale.max_instance_count: 6 -> 12" in lines
+    assert not [line for line in lines if line.startswith("  max_instance_count")]
+    assert "  then: 1.11 per instance; 1 to 6 instances: 1.11 to 6.69; the spec allows 12: 13.38" in lines
+
+
+def test_ports_are_shown_as_numbers_with_their_protocol(tmp_path: Path, rendered: Path) -> None:
+    lines = trimtab("plan", spec_file(tmp_path, "rest.yaml", protocol="rest"), "--against", rendered).stdout.splitlines()
+    assert "  template.containers[(serving)].ports: 8500 (h2c) -> 8501 (http1)" in lines
+
+
+def test_what_is_to_be_known_beside_the_fields_are_notes(tmp_path: Path, rendered: Path) -> None:
+    spec = spec_file(tmp_path, "more.yaml", batching={"batch_timeout_micros": 5_000_000}, timeout_seconds=60)
+    notes = [line for line in trimtab("plan", spec, "--against", rendered).stdout.splitlines() if line.startswith("Note: ")]
+    assert [note.split(":")[1].strip() for note in notes] == [
+        "traffic goes to the latest revision by itself now",
+        "spec.serving.batching.batch_timeout_micros 5000000 is 5 s",
+        "autonomy is observe",
+        "service_account is not set",
+        "no windows are set",
+        "no golden_request is set",
+        "during the rollout the new revision runs beside the old one",
+    ]
 
 
 def test_the_version_that_runs_stays_where_the_spec_says_latest(tmp_path: Path, rendered: Path) -> None:

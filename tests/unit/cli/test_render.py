@@ -1,5 +1,8 @@
 """`trimtab render`: the files that a spec becomes, and what it says of specs that it does not take."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +67,61 @@ def test_the_command_is_for_a_shell_and_says_what_gcloud_does_beside_it(tmp_path
 
 def test_what_gcloud_has_no_flag_for_is_named(tmp_path: Path) -> None:
     text = rendered(spec_file(tmp_path, set_points={"concurrency_utilization": 0.5}), "command")
-    assert "# gcloud cannot say /template/scaling/concurrencyUtilization: 0.5 has no flag" in text
+    assert (
+        "# gcloud cannot say spec.serving.set_points.concurrency_utilization (/template/scaling/concurrencyUtilization: 0.5 has no flag): "
+        "the command alone makes another service than the spec"
+    ) in text
+    closed = rendered(spec_file(tmp_path, ingress="none"), "command")
+    assert "# gcloud cannot say spec.serving.ingress (/ingress: 'INGRESS_TRAFFIC_NONE' has no flag): the command alone" in closed
+
+
+def test_what_gcloud_would_write_says_that_it_is_for_a_new_service(tmp_path: Path) -> None:
+    for which, said in (
+        ("yaml", "Over one that exists it sends all traffic to the new revision at once, pinned or not, and removes"),
+        ("command", "On one that exists it sends all traffic to the new revision at once, unless its traffic names"),
+    ):
+        text = rendered(spec_file(tmp_path), which)
+        assert f"# CAREFUL: for a new service. {said}" in text
+        assert "trimtab plan says what Trimtab itself would change" in text
+
+
+def test_a_new_service_is_not_open_to_everybody_by_mistake_and_has_an_account_of_its_own(tmp_path: Path) -> None:
+    text = rendered(spec_file(tmp_path), "command")
+    assert "add --no-allow-unauthenticated" in text
+    assert "# service_account is not set: instances get the project's default account" in text
+    named = rendered(spec_file(tmp_path, service_account="ranker@acme-ml.iam.gserviceaccount.com"), "command")
+    assert "service_account is not set" not in named
+
+
+def test_batching_that_is_seldom_meant_is_said_above_the_files(tmp_path: Path) -> None:
+    spec = spec_file(tmp_path, batching={"batch_timeout_micros": 5_000_000})
+    for which in ("yaml", "command"):
+        assert "# spec.serving.batching.batch_timeout_micros 5000000 is 5 s: a request alone" in rendered(spec, which)
+
+
+def test_every_process_prints_the_same(tmp_path: Path) -> None:
+    spec = spec_file(tmp_path, environment={"B": "2", "A": "1"})
+    program = f"from cli.main import app; app(['render', {str(spec)!r}])"
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        ).stdout
+        for seed in range(4)
+    }
+    assert len(printed) == 1
+    assert "limits:\n            cpu: '4'\n            memory: '16Gi'\n            nvidia.com/gpu: '1'\n" in printed.pop()
+
+
+def test_a_services_document_is_told_from_a_spec(tmp_path: Path) -> None:
+    (tmp_path / "service.yaml").write_text(rendered(spec_file(tmp_path), "yaml"))
+    assert "kind Service: this is a service's document, no spec; trimtab adopt FILE makes a spec of it" in refused(
+        tmp_path / "service.yaml"
+    )
 
 
 def test_all_of_them_stand_under_headings_that_are_comments(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.cloudrun.conditions import REASONS, VerdictKind, canonical_reason, meaning_of, service_verdict
+from shared.cloudrun.refusals import classify
+from shared.errors import QuotaRefused
 
 WAIT, RETRY, FAILED, REFUSED = VerdictKind.WAIT, VerdictKind.RETRY, VerdictKind.FAILED_REVISION, VerdictKind.REFUSED
 RETIRED, UNPROVED, UNKNOWN = VerdictKind.RETIRED, VerdictKind.UNPROVED, VerdictKind.UNKNOWN
@@ -91,6 +93,16 @@ def test_a_quota_at_provisioning_carries_its_numbers_where_they_are_stated() -> 
     text = f"{NO_GPUS} Quota violated: NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion requested: 3 allowed: 1"
     verdict = meaning_of(message=text)
     assert (verdict.kind, verdict.requested, verdict.allowed) == (VerdictKind.QUOTA, 3, 1)
+
+
+def test_of_several_quotas_the_tightest_is_carried_as_it_is_where_a_call_is_refused() -> None:
+    text = (
+        "Max instances must be set to 0 or fewer to set the requested total CPU/memory. Quota violated: "
+        "CpuAllocPerProjectRegion requested: 60000 allowed: 20000 MemAllocPerProjectRegion requested: 257698037760 allowed: 42949672960"
+    )
+    verdict, refused = meaning_of(message=text), classify("INVALID_ARGUMENT", text)
+    assert isinstance(refused, QuotaRefused)
+    assert (verdict.requested, verdict.allowed) == (refused.requested, refused.allowed) == (257_698_037_760, 42_949_672_960)
 
 
 @pytest.mark.parametrize("reason", ["", "UNKNOWN", "INTERNAL", "HealthCheckContainerError"])

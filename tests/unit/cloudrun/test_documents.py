@@ -215,6 +215,13 @@ def test_texts_of_several_lines_are_written_as_blocks_and_doubtful_ones_in_quote
     """)
 
 
+@pytest.mark.parametrize("text", ["\x85", "a\u2028b", "a\n\u2029b\n", "\ufeff", "a\rb", "\t\n"])
+def test_a_text_with_any_end_of_line_is_read_back_as_it_was(text: str) -> None:
+    container = {"image": "app:1", "env": [{"name": "A", "value": text}]}
+    written = to_v1_yaml({"name": "ranker", "template": {"containers": [container]}})
+    assert read_service_document(written).service["template"]["containers"][0]["env"] == [{"name": "A", "value": text}]
+
+
 def test_the_file_for_replace_has_no_state_of_cloud_run() -> None:
     text = to_v1_yaml(EVERYTHING)
     for absent in ("status:", "uid:", "generation:", "creationTimestamp:", "serving.knative.dev/creator", "run.googleapis.com/urls"):

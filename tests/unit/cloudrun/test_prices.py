@@ -13,10 +13,24 @@ def price(
     memory: float | None = 16,
     redundant: bool = False,
     region: str = "europe-west1",
+    by_instance: bool = False,
 ) -> float | None:
     return usd_per_instance_hour(
-        accelerator=accelerator, gpu_count=gpus, cpu=cpu, memory_gib=memory, gpu_zonal_redundancy=redundant, region=region
+        accelerator=accelerator,
+        gpu_count=gpus,
+        cpu=cpu,
+        memory_gib=memory,
+        gpu_zonal_redundancy=redundant,
+        region=region,
+        billed_by_instance=by_instance,
     )
+
+
+def test_without_a_gpu_the_price_is_known_where_the_billing_is() -> None:
+    assert price(None, gpus=0, cpu=2, memory=4, by_instance=True) == pytest.approx((2 * 0.000018 + 4 * 0.000002) * 3_600)
+    assert price(None, gpus=0, cpu=2, memory=4) is None
+    assert price(None, gpus=0, cpu=2, memory=4, by_instance=True, region="asia-southeast1") is None
+    assert price(by_instance=True) == price()
 
 
 @pytest.mark.parametrize(

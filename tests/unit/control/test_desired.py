@@ -82,8 +82,7 @@ def test_the_owners_concurrency_decides_how_large_batches_can_get(concurrency: i
         ({"max_batch_size": 16, "num_batch_threads": 3}, 4, 16),
         ({"max_batch_size": 32, "num_batch_threads": 2, "max_enqueued_batches": 2}, 1, 64),
         ({"max_batch_size": 32, "num_batch_threads": 2, "max_enqueued_batches": 1}, 20, 1),
-        ({"max_batch_size": 8}, 1, 40),
-        ({}, 1, 1_000),
+        ({"max_batch_size": 8}, 1, 24),
         ({"max_batch_size": 64, "max_execution_batch_size": 8, "enable_large_batch_splitting": True, "num_batch_threads": 2}, 16, 2),
     ],
 )
@@ -91,13 +90,63 @@ def test_the_owners_batching_decides_the_concurrency_that_fills_it_and_not_its_q
     batching: dict[str, Any], rows: int, concurrency: int
 ) -> None:
     wanted = desired(batching=batching, rows_per_request=rows)
-    assert wanted.batching == BatchingParameters.model_validate(batching)
+    assert wanted.batching is not None
+    assert {name: getattr(wanted.batching, name) for name in batching} == batching
     assert wanted.max_instance_request_concurrency == concurrency
 
 
-def test_what_the_owner_decides_is_left_alone() -> None:
-    wanted = desired(batching={"max_batch_size": 7}, max_instance_request_concurrency=500)
-    assert (wanted.batching, wanted.max_instance_request_concurrency) == (BatchingParameters(max_batch_size=7), 500)
+@pytest.mark.parametrize(
+    ("batching", "serving", "expected"),
+    [
+        ({}, {}, (96, 32, 4, 2)),
+        ({"batch_timeout_micros": 2_000}, {}, (96, 32, 4, 2)),
+        ({"max_batch_size": 64}, {}, (192, 64, 4, 2)),
+        ({"num_batch_threads": 1}, {}, (64, 32, 4, 1)),
+        ({"max_enqueued_batches": 1}, {}, (32, 32, 1, 2)),
+        ({"allowed_batch_sizes": (1, 16)}, {}, (48, 16, 4, 2)),
+        ({"batch_timeout_micros": 500}, {"rows_per_request": 100}, (4, 128, 5, 2)),
+        ({"batch_timeout_micros": 500}, {"max_instance_request_concurrency": 12}, (12, 4, 4, 2)),
+        ({"max_batch_size": 7}, {"max_instance_request_concurrency": 500}, (500, 7, 73, 2)),
+        ({"max_batch_size": 64}, CPU_ONLY, (320, 64, 6, 4)),
+        ({"enable_large_batch_splitting": True, "max_execution_batch_size": 48}, {}, (144, 48, 4, 2)),
+        ({"enable_large_batch_splitting": True, "max_execution_batch_size": 8}, {"rows_per_request": 100}, (1, 128, 14, 2)),
+    ],
+)
+def test_fields_of_batching_that_are_left_out_follow_from_those_that_are_there(
+    batching: dict[str, Any], serving: dict[str, Any], expected: tuple[int, ...]
+) -> None:
+    assert numbers(batching=batching, **serving) == expected
+    wanted = desired(batching=batching, **serving).batching
+    assert wanted is not None
+    assert {name: getattr(wanted, name) for name in batching} == batching
+    assert wanted.batch_timeout_micros == batching.get("batch_timeout_micros", 0)
+
+
+def test_no_fields_of_batching_are_as_good_as_auto() -> None:
+    assert desired(batching={}) == desired(batching="auto")
+
+
+def test_batching_that_is_whole_is_left_as_it_is_without_allowed_sizes_too() -> None:
+    whole = {"max_batch_size": 7, "batch_timeout_micros": 1, "max_enqueued_batches": 1, "num_batch_threads": 9}
+    wanted = desired(batching=whole, max_instance_request_concurrency=500)
+    assert (wanted.batching, wanted.max_instance_request_concurrency) == (BatchingParameters.model_validate(whole), 500)
+
+
+@pytest.mark.parametrize(
+    ("rows", "sizes"),
+    [
+        (None, (1, 2, 4, 8, 16, 32)),
+        (1, (1, 2, 4, 8, 16, 32)),
+        (8, (2, 4, 8, 16, 32)),
+        (33, (8, 16, 32, 64)),
+        (1_000, (128, 256, 512, 1_024)),
+        (1_000_000, (131_072, 262_144, 524_288, 1_048_576)),
+    ],
+)
+def test_the_allowed_sizes_begin_at_a_quarter_of_a_request_and_are_few(rows: int | None, sizes: tuple[int, ...]) -> None:
+    batching = desired(rows_per_request=rows).batching
+    assert batching is not None
+    assert batching.allowed_batch_sizes == sizes
 
 
 def test_without_batching_as_many_requests_as_run_and_one_more() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from shared.errors import Park
 from shared.events.wake import encode_wake, parse_wake
+from shared.records.model_subject import ModelSubject
 from shared.records.subject import ServiceId, Wake
 
 RANKER = ServiceId(project="example.com:northwind", region="europe-west4", name="ranker")
@@ -19,14 +20,33 @@ def test_a_wake_that_was_sent_is_read_as_it_was() -> None:
     assert attributes == {"kind": "wake", "subject_kind": "service", "subject_id": "example.com:northwind:europe-west4:ranker"}
 
 
+@pytest.mark.parametrize("uri", ["gs://acme-models/ranker", "gs://acme-models", "gs://acme-models/a\nb/../é"])
+def test_a_wake_of_a_model_is_read_as_it_was(uri: str) -> None:
+    wake = Wake.of_model(uri, "upload finalize")
+    payload, attributes = encode_wake(wake)
+    assert parse_wake(payload) == (ModelSubject(uri=uri), wake)
+    assert attributes == {"kind": "wake", "subject_kind": "model", "subject_id": uri}
+
+
+def test_an_attribute_is_no_longer_than_pubsub_takes() -> None:
+    uri = f"gs://acme-models/{'é' * 600}"
+    payload, attributes = encode_wake(Wake.of_model(uri, "upload"))
+    assert parse_wake(payload)[0] == ModelSubject(uri=uri)
+    assert 1_020 < len(attributes["subject_id"].encode()) <= 1_024
+
+
 @pytest.mark.parametrize(
     ("change", "code", "says"),
     [
         ({"subject_id": "ranker"}, "unroutable", "project:region:name"),
         ({"subject_id": "Northwind:europe-west4:ranker"}, "unroutable", "project:region:name"),
-        ({"subject_id": "x" * 201}, "unparsable", "subject_id"),
+        ({"subject_id": "x" * 1_301}, "unparsable", "subject_id"),
         ({"subject_id": None}, "unparsable", "subject_id"),
         ({"subject_id": "\ud800"}, "unparsable", "subject_id"),
+        ({"subject_kind": "model"}, "unroutable", "want gs://bucket/prefix"),
+        ({"subject_kind": "model", "subject_id": "gs://"}, "unroutable", "want gs://bucket/prefix"),
+        ({"subject_kind": "model", "subject_id": "gs://../etc"}, "unroutable", "want gs://bucket/prefix"),
+        ({"subject_kind": "model", "subject_id": "gs://acme-models?x/ranker"}, "unroutable", "want gs://bucket/prefix"),
         ({"subject_kind": "planet"}, "unparsable", "subject_kind"),
         ({"reason": 7}, "unparsable", "reason"),
         ({"extra\x00" * 900: 1}, "unparsable", "extra"),

@@ -125,6 +125,23 @@ def test_googles_python_client_keeps_the_set_point_it_does_not_know(call: Caller
     assert call("GET", NAME)["template"]["scaling"]["cpuUtilization"] == 0.8
 
 
+def test_enum_texts_that_the_client_does_not_know_are_given_back_and_survive_its_writes(call: Caller, cloud_run: SimulatedCloudRun) -> None:
+    body = {"ingress": "INGRESS_TRAFFIC_FUTURE", "template": {"executionEnvironment": "EXECUTION_ENVIRONMENT_GEN3"}}
+    call("PATCH", NAME, body=body, updateMask="ingress,template.executionEnvironment")
+    with (
+        CloudRunDoor(cloud_run) as door,
+        run_v2.ServicesClient(transport=ServicesGrpcTransport(channel=grpc.insecure_channel(door.endpoint))) as client,
+    ):
+        service = client.get_service(name=NAME)
+        service.template.max_instance_request_concurrency = 8
+        client.update_service(service=service)
+    written = call("GET", NAME)
+    assert (written["ingress"], written["template"]["executionEnvironment"]) == (body["ingress"], "EXECUTION_ENVIRONMENT_GEN3")
+    assert written["template"]["maxInstanceRequestConcurrency"] == 8
+    newest = call("GET", f"{NAME}/revisions")["revisions"][0]
+    assert newest["executionEnvironment"] == "EXECUTION_ENVIRONMENT_GEN3"
+
+
 def test_a_set_point_out_of_range_is_refused(call: Caller) -> None:
     answer = call(
         "PATCH", NAME, status=400, body={"template": {"scaling": {"cpuUtilization": 0.99}}}, updateMask=f"{SCALING}.cpuUtilization"

@@ -149,7 +149,6 @@ def test_the_start_up_window_ends_where_cloud_runs_does() -> None:
     ("batching", "field", "said"),
     [
         ({"max_batch_size": 32, "allowed_batch_sizes": [1, 16]}, "allowed_batch_sizes", "last entry was 16; expected 32"),
-        ({"allowed_batch_sizes": [1, 32]}, "allowed_batch_sizes", "last entry was 32; expected 1000"),
         ({"num_batch_threads": 0}, "num_batch_threads", "num_batch_threads must be positive; was 0"),
         ({"batch_timeout_micros": -1}, "batch_timeout_micros", "must be non-negative; was -1"),
         ({"max_batch_size": 8, "allowed_batch_sizes": [4, 2, 8]}, "allowed_batch_sizes", "does something else than was meant"),
@@ -163,6 +162,15 @@ def test_batching_that_tf_serving_refuses_or_does_not_do_is_refused(batching: di
     refusal = only(a_spec(batching=batching))
     assert refusal.field == f"spec.serving.batching.{field}"
     assert said in refusal.why
+
+
+def test_batching_is_judged_as_the_whole_that_is_rendered() -> None:
+    # Alone each of these leaves TF Serving with its default of 1,000 rows, which they contradict.
+    assert refusals(a_spec(batching={"allowed_batch_sizes": [1, 32]})) == []
+    assert refusals(a_spec(batching={"enable_large_batch_splitting": True})) == []
+    assert "last entry was 0; expected 32" in refusals(a_spec(batching={"allowed_batch_sizes": [0]}))[0].why
+    small = only(a_spec(batching={"allowed_batch_sizes": [1, 8]}, rows_per_request=9))
+    assert (small.field, small.limit) == ("spec.serving.rows_per_request", "8 rows, max_batch_size")
 
 
 def test_what_is_wrong_at_model_load_says_that_it_takes_minutes() -> None:
@@ -297,15 +305,25 @@ def test_a_spec_too_large_for_its_document_is_refused() -> None:
     ],
 )
 def test_a_golden_request_that_is_no_predict_call_is_refused(body: dict[str, Any], said: str) -> None:
-    refusal = only(a_spec(golden_request=body))
+    refusal = only(a_spec(protocol="rest", golden_request=body))
     assert refusal.field == "spec.serving.golden_request"
     assert said in refusal.why
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_golden_request_over_grpc_could_never_be_answered_and_is_refused(own: bool) -> None:
+    body, kept = {"instances": [[1.0]]}, OWN_ENTRY if own else {}
+    refusal = only(a_spec(**kept, protocol="grpc", golden_request=body))
+    assert (refusal.field, refusal.limit) == ("spec.serving.golden_request", "protocol: rest with a golden request")
+    assert "it could never be answered" in refusal.why
+    assert refusal.fix.startswith("set serving.protocol to rest, or leave the golden request out")
+    assert refusals(a_spec(**kept, protocol="rest", golden_request=body)) == []
 
 
 def test_a_golden_request_without_end_is_refused() -> None:
     endless: list[Any] = []
     endless.append(endless)
-    spec = a_spec()
+    spec = a_spec(protocol="rest")
     assert spec.serving is not None
     looped = spec.model_copy(update={"serving": spec.serving.model_copy(update={"golden_request": {"instances": endless}})})
     assert "nested deeper than 16 levels" in only(looped).why
@@ -313,8 +331,39 @@ def test_a_golden_request_without_end_is_refused() -> None:
 
 def test_a_golden_request_with_more_rows_than_a_batch_is_refused() -> None:
     body = {"instances": [[1.0], [2.0]]}
-    assert "Task size 2 is larger" in only(a_spec(golden_request=body, batching={"max_batch_size": 1})).why
-    assert refusals(a_spec(golden_request=body, batching={"max_batch_size": 2})) == []
+    assert "Task size 2 is larger" in only(a_spec(protocol="rest", golden_request=body, batching={"max_batch_size": 1})).why
+    assert refusals(a_spec(protocol="rest", golden_request=body, batching={"max_batch_size": 2})) == []
+    many = {"instances": [[1.0]] * 33}
+    for batching in ("auto", {"batch_timeout_micros": 0}):
+        refusal = only(a_spec(protocol="rest", golden_request=many, batching=batching))
+        assert "Task size 33 is larger than maximum input batch size 32" in refusal.why
+    assert refusals(a_spec(protocol="rest", golden_request=many, batching="off")) == []
+
+
+@pytest.mark.parametrize(
+    ("model", "fix"),
+    [
+        ({"uri": "gs://acme-models/ranker/42"}, "give its parent, gs://acme-models/ranker, and the number as model.version"),
+        ({"uri": "gs://acme-models/42"}, "put the version folders into a folder with a name, and give that"),
+        ({"uri": "/models/ranker/0042", "source": "image"}, "give its parent, /models/ranker, and the number as model.version"),
+        ({"uri": "gs://acme-models/ranker/1", "source": "copied"}, "give its parent, gs://acme-models/ranker"),
+    ],
+)
+def test_a_versions_own_folder_is_no_place_of_versions(model: dict[str, Any], fix: str) -> None:
+    refusal = only(a_spec(model={"name": "ranker", "version": 42, **model}))
+    assert (refusal.field, refusal.value) == ("spec.serving.model.uri", model["uri"])
+    assert refusal.fix.startswith(fix)
+
+
+def test_a_number_inside_a_folders_name_or_above_it_is_no_version() -> None:
+    for uri in ("gs://acme-models/2026/ranker", "gs://acme-models/ranker-2", "gs://42-models/ranker"):
+        assert refusals(a_spec(model={"name": "ranker", "version": 42, "uri": uri})) == []
+
+
+def test_bfloat16_by_flag_is_for_cpus() -> None:
+    refusal = only(a_spec(extra_flags={"mixed_precision": "bfloat16"}))
+    assert (refusal.field, refusal.limit) == ("spec.serving.extra_flags.mixed_precision", "left out with an accelerator")
+    assert refusals(a_spec(**CPU_ONLY, extra_flags={"mixed_precision": "bfloat16"})) == []
 
 
 def test_a_second_network_interface_and_one_without_a_network_are_refused() -> None:

@@ -75,7 +75,8 @@ def test_without_a_command_of_the_owners_the_spec_is_whole() -> None:
 
 def test_a_command_of_the_owners_leaves_no_room_for_what_trimtab_would_render() -> None:
     refused(
-        "batching, start_up_seconds, environment, max_instance_request_concurrency: auto cannot be set",
+        "write batching as null, write start_up_seconds as null, write max_instance_request_concurrency as a number or null, "
+        "leave environment out; or leave own_entry out",
         own_entry={},
         environment={"A": "1"},
     )

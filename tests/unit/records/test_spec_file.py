@@ -111,7 +111,7 @@ def test_a_time_without_quotes_is_told_what_yaml_made_of_it() -> None:
         ({"image": "X"}, "spec.serving.image: 'X': want 3 characters or more; for example tensorflow/serving:2.20.0-gpu"),
         ({"model": {"name": "a", "uri": "gs://abc/d/"}}, "spec.serving.model: model.uri 'gs://abc/d/' with source gcs"),
         ({"cpu": None}, "spec.serving: cpu: needed, unless own_entry keeps a command of the owner's"),
-        ({"own_entry": {}}, "spec.serving: own_entry keeps the owner's command, so batching, start_up_seconds"),
+        ({"own_entry": {}}, "spec.serving: own_entry keeps the owner's command: write batching as null, write start_up"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_field_and_what_is_wanted(serving: dict[str, Any], said: str) -> None:
@@ -146,7 +146,30 @@ def test_an_unknown_field_is_told_the_one_that_was_meant(field: str, hint: str) 
             "service: 'ranker': service id 'ranker': want project:region:name",
         ),
         ({"service": 7, "spec": {"scale": {"max_instance_count": 1}}}, "service: 7: want project:region:name"),
-        ({"service": "acme-ml:europe:x", "spec": {"scale": {"max_instance_count": 1}}}, "service: 'acme-ml:europe:x': its region is none"),
+        (
+            {"service": "acme-ml:europe:x", "spec": {"scale": {"max_instance_count": 1}}},
+            "service: 'acme-ml:europe:x': its region 'europe' is not possible: a region looks like europe-west1",
+        ),
+        (
+            {"service": f"acme-ml:europe-west1:{'x' * 50}", "spec": {"scale": {"max_instance_count": 1}}},
+            f"service: 'acme-ml:europe-west1:{'x' * 50}': its name '{'x' * 50}' is not possible: a service's name has at most 49",
+        ),
+        (
+            {"service": "123456789012:europe-west1:x", "spec": {"scale": {"max_instance_count": 1}}},
+            "service: '123456789012:europe-west1:x': 123456789012 is a project's number: write its id",
+        ),
+        (
+            {"service": "projects/acme-ml/locations/europe-west1/services/X", "spec": {"scale": {"max_instance_count": 1}}},
+            "service: 'projects/acme-ml/locations/europe-west1/services/X': its name 'X' is not possible",
+        ),
+        (
+            {"apiVersion": "serving.knative.dev/v1", "kind": "Service", "metadata": {}, "spec": {}},
+            "the file: kind Service: this is a service's document, no spec; trimtab adopt FILE makes a spec of it",
+        ),
+        (
+            {"name": "projects/acme-ml/locations/europe-west1/services/ranker", "template": {"containers": []}},
+            "the file: kind Service: this is a service's document, no spec; trimtab adopt FILE makes a spec of it",
+        ),
         ({True: 1}, "the file: true: a name is no text; put it in quotes"),
         ({"spec": {"a": 2**64}}, "spec.a: 18446744073709551616: the number has more than 64 bits"),
         ({"spec": {"a": float("inf")}}, "spec.a: inf: this is no number of JSON"),
@@ -156,6 +179,11 @@ def test_an_unknown_field_is_told_the_one_that_was_meant(field: str, hint: str) 
 )
 def test_what_is_no_spec_at_all_is_told_so(data: object, said: str) -> None:
     assert problems(data)[0].startswith(said)
+
+
+def test_cloud_runs_own_name_of_a_service_is_taken_as_well() -> None:
+    found = read_spec_file({"service": SERVICE.resource_name, "spec": {"scale": {"max_instance_count": 1}}})
+    assert (found.service, to_file_data(found)["service"]) == (SERVICE, str(SERVICE))
 
 
 def test_a_date_that_yaml_made_is_told_to_be_put_in_quotes() -> None:

@@ -67,6 +67,15 @@ def test_a_rendered_service_without_the_revisions_maximum_is_kept_as_the_owners(
     assert desired_serving(found).max_instance_count is None
 
 
+def test_a_rendered_service_without_a_number_of_batching_is_kept_as_the_owners() -> None:
+    # A spec cannot say "TF Serving's own default": what is left out there follows from the rest.
+    document = service_to_json(rendered(desired(batching={"max_batch_size": 32})))
+    found = adopted(document, SERVICE).spec
+    assert found.serving is not None
+    assert found.serving.own_entry is not None
+    assert plan_service(document, desired_serving(found), service=SERVICE, bounds=found.scale).differences == ()
+
+
 def test_what_stays_is_named() -> None:
     document = service(
         template={

@@ -153,3 +153,16 @@ def test_an_accelerator_means_one_gpu_billed_by_the_instance_whether_or_not_the_
     assert differences(silent, said) == ()
     without = {"template": {**said["template"], "nodeSelector": {}}}
     assert [found.path for found in differences(silent, without)] == ["template.nodeSelector.accelerator"]
+
+
+def test_an_empty_label_is_there_and_an_empty_header_is_empty() -> None:
+    assert [found.path for found in differences(PLAIN, {**PLAIN, "labels": {"team": ""}})] == ["labels.team"]
+    probe = {"httpGet": {"port": 8080, "httpHeaders": [{"name": "x"}]}}
+    written = {"httpGet": {"port": 8080, "httpHeaders": [{"name": "x", "value": ""}]}}
+    assert differences(container(livenessProbe=probe), container(livenessProbe=written)) == ()
+
+
+def test_the_default_concurrency_is_of_the_whole_instance() -> None:
+    half = {"image": "app:1", "resources": {"limits": {"cpu": "500m"}}}
+    two = {"template": {"containers": [{**half, "name": "a", "ports": [{"containerPort": 8080}]}, {**half, "name": "b"}]}}
+    assert differences(two, {"template": {**two["template"], "maxInstanceRequestConcurrency": 80}}) == ()

@@ -143,6 +143,48 @@ def test_a_copied_model_stands_where_the_configuration_says(script: str, tmp_pat
         server.wait(timeout=10)
 
 
+@pytest.mark.parametrize(
+    ("source", "uri", "folder"),
+    [
+        ("image", "/models/ranker", "/models/ranker/42"),
+        ("copied", "gs://acme-models/teams/ranker", "/mnt/trimtab-model/teams/ranker/42"),
+        ("gcs", "gs://acme-models/ranker", None),
+    ],
+)
+def test_the_versions_folder_is_named_where_the_script_can_look(source: str, uri: str, folder: str | None) -> None:
+    model = {"name": "ranker", "uri": uri, "version": 42, "source": source}
+    assert rendered_entry(desired(model=model)).environment.get("TRIMTAB_MODEL_FOLDER") == folder
+
+
+def test_a_version_that_is_not_there_ends_the_start_at_once_and_says_which(script: str, tmp_path: Path) -> None:
+    folder = tmp_path / "models; touch pwned" / "42"
+    environment = {"TRIMTAB_MODEL_CONFIG": "x", "TRIMTAB_MONITORING_CONFIG": "x", "TRIMTAB_MODEL_FOLDER": str(folder)}
+    done = subprocess.run(
+        ["/bin/sh", "-c", script, "trimtab"],
+        env={"PATH": os.environ["PATH"], **environment},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=10,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"trimtab: there is no folder {folder}: is the version there, and is model.uri the folder above it?\n"
+    assert not (tmp_path / "server.args").exists()
+    assert not (tmp_path / "pwned").exists()
+
+
+def test_a_version_that_is_there_is_served(script: str, tmp_path: Path) -> None:
+    folder = tmp_path / "models" / "42"
+    folder.mkdir(parents=True)
+    server = started(script, {"TRIMTAB_MODEL_CONFIG": "x", "TRIMTAB_MONITORING_CONFIG": "x", "TRIMTAB_MODEL_FOLDER": str(folder)}, "--a")
+    try:
+        assert written_arguments(tmp_path) == ["--a"]
+    finally:
+        server.kill()
+        server.wait(timeout=10)
+
+
 def test_a_copy_that_fails_ends_the_start_at_once(script: str, tmp_path: Path) -> None:
     environment = {
         "TRIMTAB_MODEL_CONFIG": "x",

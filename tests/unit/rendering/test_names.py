@@ -44,3 +44,8 @@ def test_a_name_of_ours_is_read_back_and_others_are_none() -> None:
 def test_an_attempt_beyond_99_is_a_persons_business(attempt: int) -> None:
     with pytest.raises(ValueError, match="want 1 to 99"):
         revision_name("ranker", template(), attempt)
+
+
+def test_a_default_that_is_written_out_does_not_change_the_name() -> None:
+    plain = {"containers": [{"image": "app:1"}]}
+    assert template_hash({**plain, "timeout": "300s", "maxInstanceRequestConcurrency": 80}) == template_hash(plain)

@@ -205,3 +205,30 @@ def test_a_size_for_a_container_without_resources_does_not_change_how_its_cpu_is
     assert overlay(base, wanted).template.containers[0].resources.cpu_idle is True
     rendered_one = desired(accelerator=None, gpu_zonal_redundancy=None)
     assert overlay(base, rendered_one).template.containers[0].resources.cpu_idle is False
+
+
+def test_a_sidecar_of_somebody_elses_that_bears_our_name_keeps_it() -> None:
+    service = rendered(desired(metrics_sidecar=False))
+    service.template.containers[0].name = ""
+    service.template.containers.append(run_v2.Container(name="collector", image="otel:1"))
+    service.template.containers.append(run_v2.Container(name="serving", image="proxy:1"))
+    after = overlay(service, desired())
+    assert [(each.name, each.image) for each in after.template.containers[1:3]] == [("collector", "otel:1"), ("serving", "proxy:1")]
+    assert len({each.name for each in after.template.containers}) == 4
+    assert list(after.template.containers[-1].depends_on) == [after.template.containers[0].name]
+    assert overlay(after, desired()) is after
+
+
+def test_nothing_waits_for_a_collector_that_made_room() -> None:
+    image = "us-docker.pkg.dev/cloud-ops-agents-artifacts/cloud-run-gmp-sidecar/cloud-run-gmp-sidecar:1.1.0"
+    service = rendered(desired(metrics_sidecar=False))
+    service.template.containers.append(run_v2.Container(name="metrics", image=image))
+    service.template.containers.append(run_v2.Container(name="proxy", image="proxy:1", depends_on=["metrics", "serving"]))
+    after = overlay(service, desired())
+    assert list(container(after, "proxy").depends_on) == ["serving"]
+
+
+def test_a_rendered_start_up_probe_is_asked() -> None:
+    service = rendered()
+    service.template.health_check_disabled = True
+    assert not overlay(service, desired()).template.health_check_disabled

@@ -119,3 +119,19 @@ def test_more_than_one_gpu_is_refused_instead_of_made_one() -> None:
     document["template"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = "4"
     with pytest.raises(UnreadableServiceError, match=r"nvidia\.com/gpu is 4: a spec says one GPU for each instance"):
         read_document(document)
+
+
+def test_values_of_enumerations_and_keys_the_client_has_never_heard_of_stay_also_where_names_are_missing() -> None:
+    document = service_to_json(rendered(desired(metrics_sidecar=False)))
+    document |= {"ingress": "INGRESS_TRAFFIC_FUTURE", "traffic": [{"revision": "a-1", "percent": 100, "sticky": True}]}
+    serving = document["template"]["containers"][0]
+    serving.pop("name", None)
+    serving |= {"novelty": "x", "ports": [{**serving["ports"][0], "dualStack": True}]}
+    serving["resources"]["burst"] = {"cpu": "2"}
+    document["template"]["volumes"] = [{"name": "scratch", "emptyDir": {"medium": "DISK", "sizeLimit": "10Gi"}}]
+    after = rendered_document(document, desired(set_points={"cpu_utilization": 0.8}))
+    changed = after["template"]["containers"][0]
+    assert (after["ingress"], after["traffic"]) == ("INGRESS_TRAFFIC_FUTURE", document["traffic"])
+    assert (changed["novelty"], changed["ports"][0]["dualStack"], changed["resources"]["burst"]) == ("x", True, {"cpu": "2"})
+    assert {"name": "scratch", "emptyDir": {"medium": "DISK", "sizeLimit": "10Gi"}} in after["template"]["volumes"]
+    assert len(after["template"]["containers"]) == 2

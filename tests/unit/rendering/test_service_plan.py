@@ -131,14 +131,50 @@ def test_what_an_instance_costs_follows_its_shape_and_the_bounds() -> None:
 @pytest.mark.parametrize(
     ("changed", "region", "why"),
     [
-        ({"accelerator": None, "gpu_zonal_redundancy": None}, "europe-west1", "without a GPU the price hangs on how the CPU is billed"),
-        ({}, "asia-southeast1", "GPU prices of asia-southeast1 are not in the published table"),
+        ({}, "asia-southeast1", "prices of asia-southeast1 are not in the published table"),
         ({"accelerator": "nvidia-b9000"}, "europe-west1", "nvidia-b9000 is not in the published table"),
     ],
 )
 def test_a_price_that_is_not_known_is_unknown_with_the_reason(changed: dict[str, Any], region: str, why: str) -> None:
     cost = cost_of(service_to_json(rendered(desired(**changed))), region)
     assert (cost.usd_per_instance, cost.usd_at_min, cost.usd_at_max, cost.unknown) == (None, None, None, why)
+
+
+def test_without_a_gpu_too_an_instance_has_its_price_while_it_is_billed_as_one() -> None:
+    document = service_to_json(rendered(desired(accelerator=None, gpu_zonal_redundancy=None, metrics_sidecar=False)))
+    assert cost_of(document, "europe-west1").usd_per_instance == pytest.approx((4 * 0.000018 + 16 * 0.000002) * 3_600)
+    document["template"]["containers"][0]["resources"]["cpuIdle"] = True
+    found = cost_of(document, "europe-west1")
+    assert (found.usd_per_instance, found.unknown) == (None, "the CPU is billed by the request, so the price hangs on the traffic")
+
+
+def test_a_scale_that_changes_is_told_in_the_specs_words_once_with_both_ends() -> None:
+    found = plan(
+        now(minInstanceCount=1, maxInstanceCount=4),
+        desired(max_instance_count=12),
+        ScaleBounds(min_instance_count=2, max_instance_count=12),
+    )
+    assert [(each.setting, each.before, each.after) for each in found.settings] == [
+        ("scale.min_instance_count", 1, 2),
+        ("scale.max_instance_count", 10, 12),
+    ]
+
+
+def test_what_decisions_may_raise_the_service_to_has_its_price_beside_what_is_in_force() -> None:
+    found = plan(now(minInstanceCount=1, maxInstanceCount=4), desired(max_instance_count=12), ScaleBounds(max_instance_count=12))
+    price = found.then.usd_per_instance or 0
+    assert (found.then.max_instances, found.then.allowed_instances) == (4, 12)
+    assert found.then.usd_when_all_allowed == pytest.approx(12 * price)
+    kept = plan(now(maxInstanceCount=4), own_entry(max_instance_count=None), ScaleBounds(max_instance_count=12))
+    assert kept.then.allowed_instances == 10  # the kept template's own maximum
+
+
+def test_limits_are_named_as_cloud_run_has_them() -> None:
+    found = changes(plan(now(), desired(cpu="8", memory="32Gi")))
+    assert found["template.containers[(serving)].resources.limits.cpu"] == ("4", "8")
+    assert found["template.containers[(serving)].resources.limits.memory"] == ("16Gi", "32Gi")
+    assert "template.containers[(serving)].resources.limits.nvidia.com/gpu" in changes(plan(None))
+    assert "template.containers[(serving)].resources.startupCpuBoost" in changes(plan(None))
 
 
 def test_a_container_without_a_size_makes_the_price_unknown() -> None:

@@ -1,4 +1,4 @@
-"""Cloud Run's messages as JSON, and the keys that have no field in them."""
+"""Cloud Run's messages as JSON, and the keys and enum texts that they have no field and no value for."""
 
 from typing import Any
 
@@ -29,7 +29,8 @@ def document(**scaling: Any) -> dict[str, Any]:
         "scaling": {"minInstanceCount": 1, "maxInstanceCount": 3},
         "template": {
             "timeout": "300s",
-            "executionEnvironment": "EXECUTION_ENVIRONMENT_GEN2",
+            "executionEnvironment": "EXECUTION_ENVIRONMENT_GEN3",
+            "vpcAccess": {"egress": "SOME_TRAFFIC"},
             "scaling": {"maxInstanceCount": 3, **scaling},
             "containers": [{"image": "a"}, {"image": "b", "sshEnabled": True, "ports": [{"containerPort": 8501, "quic": "on"}]}],
             "volumes": [{"name": "cache", "emptyDir": {"medium": "DISK", "sizeLimit": "10Gi"}}],
@@ -65,6 +66,19 @@ def test_unknown_keys_stay_with_the_message_they_were_in() -> None:
     assert extras_of(raw.template.volumes[0].empty_dir) == {"medium": "DISK"}
 
 
+def test_an_enum_text_that_is_not_known_leaves_its_field_unset() -> None:
+    raw = run_v2.Service.pb(read(document()))
+    assert extras_of(raw.template) == {"executionEnvironment": "EXECUTION_ENVIRONMENT_GEN3"}
+    assert raw.template.execution_environment == 0
+    assert extras_of(raw.template.vpc_access) == {"egress": "SOME_TRAFFIC"}
+
+
+def test_an_enum_text_is_kept_under_the_fields_json_name() -> None:
+    assert to_json(read({"template": {"execution_environment": "EXECUTION_ENVIRONMENT_GEN3"}})) == {
+        "template": {"executionEnvironment": "EXECUTION_ENVIRONMENT_GEN3"}
+    }
+
+
 def test_the_fields_own_names_are_read_too() -> None:
     assert read({"template": {"max_instance_request_concurrency": 8}}).template.max_instance_request_concurrency == 8
 
@@ -79,7 +93,8 @@ def test_int64_is_text_and_defaults_are_left_out() -> None:
         {"template": {"maxInstanceRequestConcurrency": "many"}},
         {"template": []},
         {"template": {"containers": [3]}},
-        {"ingress": "INGRESS_TRAFFIC_SIDEWAYS"},
+        {"ingress": "sideways"},
+        {"template": {"executionEnvironment": "gen2"}},
         {"template": {"timeout": "5 minutes"}},
         {"labels": {"a": 1}},
     ],
@@ -168,3 +183,94 @@ def test_unknown_keys_survive_a_service_that_is_created_with_them() -> None:
     set_extras(run_v2.Service.pb(service).template.containers[0], {"sshEnabled": True})
     cloud_run.create_service(PARENT, "ranker", service)
     assert to_json(cloud_run.get_service(NAME))["template"]["containers"][0]["sshEnabled"] is True
+
+
+FUTURE, GEN3 = "INGRESS_TRAFFIC_FUTURE", "EXECUTION_ENVIRONMENT_GEN3"
+
+
+@pytest.fixture
+def newer() -> SimulatedCloudRun:
+    """A service with two enum texts that this client does not know, one in its template."""
+    made = SimulatedCloudRun(now=StandingClock().now)
+    wanted: dict[str, Any] = {
+        "ingress": FUTURE,
+        "template": {"executionEnvironment": GEN3, "containers": [{"image": "tensorflow/serving"}]},
+        "traffic": [{"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_FUTURE", "percent": 100}],
+    }
+    made.create_service(PARENT, "ranker", read(wanted), settled=True)
+    return made
+
+
+def texts(cloud_run: SimulatedCloudRun) -> tuple[str | None, str | None]:
+    shown = to_json(cloud_run.get_service(NAME))
+    return shown.get("ingress"), shown["template"].get("executionEnvironment")
+
+
+def written(cloud_run: SimulatedCloudRun, data: dict[str, Any], *paths: str) -> tuple[str | None, str | None]:
+    cloud_run.update_service(read({"name": NAME, **data}), update_mask=masked(*paths) if paths else None)
+    return texts(cloud_run)
+
+
+def test_enum_texts_that_are_not_known_are_held_and_no_default_takes_their_place(newer: SimulatedCloudRun) -> None:
+    assert texts(newer) == (FUTURE, GEN3)
+    shown = newer.get_service(NAME)
+    assert run_v2.Service.pb(shown).ingress == 0
+    assert to_json(shown)["traffic"] == [{"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_FUTURE", "percent": 100}]
+
+
+def test_a_write_that_sends_the_texts_back_changes_nothing(newer: SimulatedCloudRun) -> None:
+    assert written(newer, to_json(newer.get_service(NAME))) == (FUTURE, GEN3)
+    assert written(newer, to_json(newer.get_service(NAME)), "ingress", "template") == (FUTURE, GEN3)
+    assert newer.get_service(NAME).generation == 1
+
+
+def test_a_write_of_something_else_leaves_the_texts_alone(newer: SimulatedCloudRun) -> None:
+    data = {"description": "new", "template": {"maxInstanceRequestConcurrency": 7}}
+    assert written(newer, data, "description", "template.max_instance_request_concurrency") == (FUTURE, GEN3)
+
+
+@pytest.mark.parametrize("path", ["template", "template.execution_environment"])
+def test_a_masked_write_that_does_not_send_the_text_clears_it(newer: SimulatedCloudRun, path: str) -> None:
+    containers = [{"image": "tensorflow/serving"}]
+    assert written(newer, {"template": {"containers": containers}}, path) == (FUTURE, None)
+    assert len(newer.list_revisions(NAME)) == 2
+
+
+def test_a_write_of_everything_without_the_texts_clears_them_and_defaults_come_back(newer: SimulatedCloudRun) -> None:
+    assert written(newer, {"template": {"containers": [{"image": "tensorflow/serving"}]}}) == ("INGRESS_TRAFFIC_ALL", None)
+
+
+def test_a_text_takes_the_place_of_a_value_and_a_value_that_of_a_text(newer: SimulatedCloudRun) -> None:
+    assert written(newer, {"ingress": "INGRESS_TRAFFIC_ALL"}, "ingress") == ("INGRESS_TRAFFIC_ALL", GEN3)
+    assert written(newer, {"ingress": FUTURE}, "ingress") == (FUTURE, GEN3)
+
+
+def test_a_client_that_writes_a_value_it_knows_beside_the_text_it_kept_means_the_value(newer: SimulatedCloudRun) -> None:
+    service = newer.get_service(NAME)
+    run_v2.Service.pb(service).ingress = run_v2.IngressTraffic.INGRESS_TRAFFIC_INTERNAL_ONLY
+    newer.update_service(service)
+    assert texts(newer) == ("INGRESS_TRAFFIC_INTERNAL_ONLY", GEN3)
+
+
+def test_a_launch_stage_that_is_none_is_refused_whatever_its_text() -> None:
+    cloud_run = SimulatedCloudRun(now=StandingClock().now)
+    with pytest.raises(SimulatedError, match="only ALPHA, BETA, GA, or unspecified are supported"):
+        cloud_run.create_service(PARENT, "ranker", read({"launchStage": "GAMMA"}))
+
+
+def test_what_a_template_holds_unknown_its_revision_holds_in_the_same_encoding(newer: SimulatedCloudRun) -> None:
+    service = newer.get_service(NAME)
+    set_extras(run_v2.Service.pb(service).template, {"executionEnvironment": GEN3, "sshEnabled": True})
+    run_v2.Service.pb(service).template.MergeFromString(UNKNOWN_FIELD)
+    newer.update_service(service)
+    (revision, *_), template = newer.list_revisions(NAME), newer.get_service(NAME).template
+
+    def unknown(message: Any) -> bytes:
+        raw = type(message).pb(type(message)(message))
+        for field, _ in raw.ListFields():
+            raw.ClearField(field.name)
+        return bytes(raw.SerializeToString())
+
+    assert to_json(revision)["executionEnvironment"] == GEN3
+    assert UNKNOWN_FIELD in unknown(revision)
+    assert unknown(revision) == unknown(template)

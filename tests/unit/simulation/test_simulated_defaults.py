@@ -41,6 +41,12 @@ def test_below_one_cpu_an_instance_takes_one_request_at_a_time() -> None:
     assert filled({"containers": [{"image": IMAGE, "resources": {"limits": {"cpu": "500m"}}}]})["maxInstanceRequestConcurrency"] == 1
 
 
+def test_for_the_concurrency_the_cpus_of_all_containers_count() -> None:
+    serving = {"name": "tfs", "image": IMAGE, "ports": [{"container_port": 8501}], "resources": {"limits": {"cpu": "500m"}}}
+    sidecar = {"name": "collector", "image": "otel", "resources": {"limits": {"cpu": "500m"}}}
+    assert filled({"containers": [serving, sidecar]})["maxInstanceRequestConcurrency"] == 80
+
+
 def test_a_probe_gets_its_numbers() -> None:
     template = {"containers": [{"image": IMAGE, "startup_probe": {"tcp_socket": {"port": 8501}}}]}
     assert filled(template)["containers"][0]["startupProbe"] == {

@@ -14,6 +14,15 @@ from tests.support.simulated_service import PARENT, StandingClock, gpu_service
 Edit = Callable[[run_v2.Service], object]
 REVISION = run_v2.TrafficTargetAllocationType.TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION
 RTX = "nvidia-rtx-pro-6000"
+GEN1, GEN2 = run_v2.ExecutionEnvironment.EXECUTION_ENVIRONMENT_GEN1, run_v2.ExecutionEnvironment.EXECUTION_ENVIRONMENT_GEN2
+CONNECTOR = "projects/acme-ml/locations/europe-west1/connectors/private"
+IMAGES = (
+    "tfs",
+    "tensorflow/serving:2.19.0-gpu",
+    "europe-docker.pkg.dev/acme-ml/serving/tfs@sha256:" + "0a" * 32,
+    "europe-docker.pkg.dev/acme-ml/serving/tfs:V1_rc.1@sha256:" + "0a" * 32,
+    "localhost:5000/tfs__x/a--b.c",
+)
 
 
 @pytest.fixture
@@ -106,6 +115,36 @@ def service_fields(**fields: Any) -> Edit:
     return edit
 
 
+def volumes(*, name: str = "v", generation: int = 0, **source: Any) -> Edit:
+    """One volume of that source; 0 leaves the execution environment to Cloud Run."""
+    return template(volumes=[run_v2.Volume({"name": name, **source})], execution_environment=run_v2.ExecutionEnvironment(generation))
+
+
+def mounted(path: str, *, sub_path: str = "", **source: Any) -> Edit:
+    """One volume, mounted there by the first container."""
+
+    def edit(service: run_v2.Service) -> None:
+        service.template.volumes = [run_v2.Volume({"name": "v", **(source or {"empty_dir": {}})})]
+        service.template.containers[0].volume_mounts = [run_v2.VolumeMount(name="v", mount_path=path, sub_path=sub_path)]
+
+    return edit
+
+
+def vpc(**fields: Any) -> Edit:
+    return template(vpc_access=run_v2.VpcAccess(fields))
+
+
+def fractions(*, concurrency: int) -> Edit:
+    """Half a CPU that serves and one beside it."""
+
+    def edit(service: run_v2.Service) -> None:
+        limits(cpu="500m", memory="512Mi")(service)
+        more(sidecar("collector", resources={"limits": {"cpu": "1"}, "cpu_idle": True}))(service)
+        service.template.max_instance_request_concurrency = concurrency
+
+    return edit
+
+
 GPU_CASES: list[tuple[Edit, str]] = [
     (gpu_limits("2", "8Gi"), "CPU must be at least 4; memory must be at least 16Gi"),
     (gpu_limits("4", "32Gi"), "Invalid value specified for container memory"),
@@ -134,14 +173,57 @@ CPU_CASES: list[tuple[Edit, str]] = [
     (template(annotations={"autoscaling.knative.dev/maxScale": "3"}), "system annotations are not supported"),
     (template(labels={"run.googleapis.com/x": "3"}), "system annotations are not supported"),
     (container(image=""), "must provide an image name to deploy"),
+    *(
+        (
+            container(image=image),
+            "containers[0].image: must be a container image path in the form [hostname/]repo-path[:tag and/or @digest]",
+        )
+        for image in (
+            "a:b:c",
+            "a//b",
+            "example.com/Acme/tfs",
+            "Acme/tfs",
+            "tfs:",
+            "tfs/",
+            "tfs@sha256:bad",
+            "https://example.com/tfs",
+            "tfs serving",
+        )
+    ),
+    *((container(name=name), "containers[0].name: must conform to RFC 1123") for name in ("Tfs", "tf_s", "tfs.", "-tfs", "t" * 64)),
     (container(ports=[run_v2.ContainerPort(name="grpc")]), "must be one of empty, 'http1' or 'h2c'"),
     (container(ports=[run_v2.ContainerPort(container_port=70_000)]), "container_port: must be 0"),
+    (container(ports=[run_v2.ContainerPort(name="h2c")]), "container_port: must be 0 < container_port"),
     (container(ports=[run_v2.ContainerPort(), run_v2.ContainerPort()]), "ports should contain 0 or 1 port"),
     (container(env=[run_v2.EnvVar(name="PORT", value="1")]), "reserved env names were provided: PORT"),
     (container(env=[run_v2.EnvVar(name="K_SERVICE", value="1")]), "reserved env names were provided: K_SERVICE"),
+    (container(env=[run_v2.EnvVar(name="A", value="ü" * 16_385)]), "env[0].value: length cannot exceed 32768"),
+    (container(env=[run_v2.EnvVar(name=f"A{number}") for number in range(1_001)]), "limit on EnvVars across all containers"),
+    (
+        more(
+            sidecar("b", env=[{"name": f"A{number}"} for number in range(600)]), sidecar("c", env=[{"name": f"A{n}"} for n in range(600)])
+        ),
+        "limit on EnvVars across all containers",
+    ),
+    (container(args=["a"] * 1_001), "limit on args across all containers"),
     (container(volume_mounts=[run_v2.VolumeMount(name="other", mount_path="/m")]), "which were not found in volumes list"),
     (container(volume_mounts=[run_v2.VolumeMount(name="models", mount_path="m")]), "must be a valid unix absolute path"),
     (template(volumes=[run_v2.Volume(name="a"), run_v2.Volume(name="a")]), "Duplicate volume name"),
+    (mounted("/proc/self"), "are in one of disallowed mount points"),
+    (mounted("/data/../dev"), "are in one of disallowed mount points"),
+    (mounted("/s", sub_path="x", secret={"secret": "s"}), "cannot have sub_path set"),
+    (volumes(gcs={}), "Bucket name must be specified"),
+    (volumes(gcs={"bucket": "b", "mount_options": ["implicit-dirs", "--uid=1"]}), "without the leading '--': '--uid=1'"),
+    (volumes(empty_dir={"size_limit": "much"}), "size_limit: Could not parse Quantity"),
+    (volumes(cloud_sql_instance={"instances": ["p:r:i"]}), "Cloud SQL volume must be named 'cloudsql'"),
+    (volumes(name="cloudsql", gcs={"bucket": "b"}), "Cloud SQL volume must be named 'cloudsql'"),
+    (volumes(name="cloudsql", cloud_sql_instance={"instances": ["bad"]}), "must be in the format project:location:instance"),
+    (volumes(generation=1, gcs={"bucket": "b"}), "must be set to gen2 in order to mount"),
+    (volumes(generation=1, nfs={"server": "10.0.0.2", "path": "/models"}), "must be set to gen2 in order to mount"),
+    (vpc(connector=CONNECTOR, network_interfaces=[{"network": "n"}]), "one and only one of connector and network_interfaces must be set"),
+    (vpc(network_interfaces=[{"network": "n"}, {"network": "m"}]), "only 1 network interface is allowed"),
+    (vpc(network_interfaces=[{}]), "at least one of network or subnetwork should not be empty"),
+    (vpc(connector="mine"), "connector: must be in form projects/"),
     (container(startup_probe=run_v2.Probe(period_seconds=5)), "Exactly one probe action must be set"),
     (container(startup_probe=run_v2.Probe(tcp_socket={}, initial_delay_seconds=241)), "initial_delay_seconds must be a number between"),
     (container(startup_probe=run_v2.Probe(tcp_socket={}, period_seconds=241)), "_seconds must be a number between 0 and"),
@@ -174,6 +256,14 @@ CPU_CASES: list[tuple[Edit, str]] = [
         traffic({"percent": 100, "tag": "t"}, {"percent": 0, "tag": "t", "type_": REVISION, "revision": "ranker-a"}),
         "may not contain a duplicate tag",
     ),
+    *(
+        (traffic({"percent": 100, "tag": tag}), "traffic[0].tag: must contain only lower case")
+        for tag in ("V2", "v_2", "v2-", "2nd", "v.2")
+    ),
+    (
+        traffic({"percent": 100, "tag": "t" * 41}),
+        "and service name 'ranker' together are too long. Combined traffic tag and service name cannot exceed 46 characters",
+    ),
 ]
 
 
@@ -202,6 +292,19 @@ ACCEPTED: list[tuple[str, Edit]] = [
     ("concurrency left to the default", template(max_instance_request_concurrency=0)),
     ("an hour", template(timeout={"seconds": 3600})),
     ("the smallest CPU", limits(cpu="80m", memory="512Mi")),
+    ("half a CPU and a GiB", limits(cpu="500m", memory="1Gi")),
+    ("128 MiB in whichever generation", limits(cpu="1", memory="128Mi")),
+    ("less than one CPU beside a sidecar that makes it more", fractions(concurrency=80)),
+    ("a volume without a source", template(volumes=[run_v2.Volume(name="v")])),
+    ("a volume in memory in the first generation", volumes(generation=1, empty_dir={})),
+    ("an NFS path that is not absolute", volumes(nfs={"server": "s", "path": "relative"})),
+    ("volumes of the second generation", volumes(generation=2, nfs={"server": "s", "path": "/m"})),
+    ("mount options", volumes(gcs={"bucket": "b", "mount_options": ["implicit-dirs"]})),
+    ("a network interface", vpc(network_interfaces=[{"subnetwork": "s"}])),
+    ("a connector", vpc(connector=CONNECTOR)),
+    ("the longest tag", traffic({"percent": 100, "tag": "t" * 40})),
+    ("a container's name with a period", container(name="tfs.1")),
+    *((f"the image {image}", container(image=image)) for image in IMAGES),
     ("a sidecar", more(sidecar("collector", depends_on=["tfs"]))),
     ("BETA", service_fields(launch_stage=3)),
     ("no traffic", traffic()),
@@ -228,13 +331,42 @@ def test_a_gpu_service_need_not_say_that_cpu_is_always_on(cloud_run: SimulatedCl
     validated(cloud_run, service)
 
 
-def test_less_than_one_cpu_serves_one_request_at_a_time_and_only_during_requests(cloud_run: SimulatedCloudRun) -> None:
+def sized(cpu: str, memory: str, *, idle: bool = True, generation: int = 0, concurrency: int = 0) -> Edit:
+    def edit(service: run_v2.Service) -> None:
+        service.template.containers[0].resources = run_v2.ResourceRequirements(limits={"cpu": cpu, "memory": memory}, cpu_idle=idle)
+        service.template.execution_environment = run_v2.ExecutionEnvironment(generation)
+        service.template.max_instance_request_concurrency = concurrency
+        service.template.volumes = []
+
+    return edit
+
+
+TOTALS: list[tuple[Edit, str, str]] = [
+    (sized("500m", "512Mi", concurrency=2), "cpu", "Total cpu < 1 is not supported with concurrency > 1."),
+    (sized("500m", "512Mi", idle=False), "cpu", "Total cpu < 1 is not supported with cpu always allocated (unthrottled)."),
+    (sized("500m", "512Mi", generation=GEN2), "cpu", "Total cpu < 1 is not supported with gen2 execution environment."),
+    (sized("1", "256Mi", generation=GEN2), "memory", "Total memory < 512 Mi is not supported with gen2 execution environment."),
+    (sized("1", "256Mi", idle=False), "memory", "Total memory < 512 Mi is not supported with cpu always allocated (unthrottled)."),
+]
+
+
+@pytest.mark.parametrize(("edit", "limit", "text"), TOTALS, ids=[text for _, _, text in TOTALS])
+def test_totals_of_an_instance_that_are_refused(cloud_run: SimulatedCloudRun, edit: Edit, limit: str, text: str) -> None:
+    assert refusal(cloud_run, cpu_service(), edit) == (
+        f"template.containers.resources.limits.{limit}: Invalid value specified for {limit}. {text}"
+    )
+
+
+@pytest.mark.parametrize("generation", [0, GEN1])
+def test_less_than_one_cpu_serves_one_request_at_a_time_in_the_first_generation(cloud_run: SimulatedCloudRun, generation: int) -> None:
     service = cpu_service()
-    limits(cpu="500m", memory="512Mi")(service)
-    template(max_instance_request_concurrency=2)(service)
-    assert "not supported with concurrency" in refusal(cloud_run, service, template(max_instance_request_concurrency=2))
-    always = container(resources=run_v2.ResourceRequirements(limits={"cpu": "500m"}, cpu_idle=False))
-    assert "not supported with cpu always allocated" in refusal(cloud_run, cpu_service(), always)
+    sized("500m", "256Mi", generation=generation, concurrency=1)(service)
+    validated(cloud_run, service)
+
+
+@pytest.mark.parametrize(("cpu", "memory", "most"), [("400m", "1Gi", "512Mi"), ("500m", "2Gi", "1Gi")])
+def test_less_than_one_cpu_takes_less_memory(cloud_run: SimulatedCloudRun, cpu: str, memory: str, most: str) -> None:
+    assert f"memory must be between 128Mi and {most} inclusive" in refusal(cloud_run, cpu_service(), sized(cpu, memory))
 
 
 @pytest.mark.parametrize("name", ["Ranker", "1ranker", "ranker-", "r" * 50, "ran_ker"])

@@ -91,8 +91,8 @@ class LocalEdition:
             platform = CloudRunPlatform(self.clock, endpoint=door.endpoint, rest_endpoint=rest.base_url.removeprefix("http://"))
             stack.callback(platform.close)
             wiring.install(
-                alert=FactPorts.of(self.store, self.bus, self.clock),
-                audit=AuditPorts(FactPorts.of(self.store, self.bus, self.clock), ours=(TRIMTAB,)),
+                alert=FactPorts.of(self.store, self.bus, self.clock, self.bus),
+                audit=AuditPorts(FactPorts.of(self.store, self.bus, self.clock, self.bus), ours=(TRIMTAB,)),
                 command=CommandPorts(
                     store=self.store,
                     states=self.store,

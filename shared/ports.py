@@ -64,6 +64,16 @@ class Parking(Protocol):
         """Create the parked entry; one that exists already is left as it is."""
 
 
+class ScheduleStore(IntakeStore, Protocol):
+    """The part of the store that the schedule alone uses."""
+
+    def commanded_services(self, *, since: datetime, until: datetime) -> Iterable[ServiceId]:
+        """The services whose document a command wrote in [since, until)."""
+
+    def begin_tick(self, now: datetime) -> datetime | None:
+        """When the last tick began, and from here on this one; None if there was none. Ticks that come late do not set it back."""
+
+
 class CommandStore(Protocol):
     """The part of the store that commands use: they write specs, holds and brakes, and tidy up what is parked.
 

@@ -78,6 +78,13 @@ class Settings(BaseModel):
             pattern=r"^(127\.0\.0\.1|localhost|\[::1\]):[0-9]{1,5}$",
         ),
     ] = None
+    storage_endpoint: Annotated[
+        str | None,
+        Field(
+            description="A simulated Cloud Storage on this machine (its JSON API over HTTP), likewise: the models come from there.",
+            pattern=r"^(127\.0\.0\.1|localhost|\[::1\]):[0-9]{1,5}$",
+        ),
+    ] = None
     allowed_images: Annotated[
         Patterns,
         Field(

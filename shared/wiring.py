@@ -59,7 +59,7 @@ def alert_ports() -> FactPorts:
         from shared.handlers.keeping import FactPorts
 
         settings = _cloud_settings()
-        return FactPorts.of(_intake(settings), _bus(settings), SystemClock())
+        return FactPorts.of(_intake(settings), _bus(settings), SystemClock(), _events(settings))
 
     return _once("alert", make)
 
@@ -72,7 +72,8 @@ def audit_ports() -> AuditPorts:
         from shared.handlers.keeping import FactPorts
 
         settings = _cloud_settings()
-        return AuditPorts(FactPorts.of(_intake(settings), _bus(settings), SystemClock()), ours=settings.own_principals or ())
+        facts = FactPorts.of(_intake(settings), _bus(settings), SystemClock(), _events(settings))
+        return AuditPorts(facts, ours=settings.own_principals or ())
 
     return _once("audit", make)
 
@@ -86,7 +87,7 @@ def upload_ports() -> UploadPorts:
 
         settings = _cloud_settings()
         store = FirestoreUploads.connect(settings.project, settings.firestore_database)
-        return UploadPorts.of(store, _bus(settings), SystemClock())
+        return UploadPorts.of(store, _bus(settings), SystemClock(), _events(settings))
 
     return _once("upload", make)
 
@@ -182,7 +183,7 @@ def reconcile_ports() -> ReconcilePorts:
             prober=HttpProber(),
             events=_events(settings),
             models=store,
-            files=CloudStorage(),
+            files=CloudStorage(endpoint=f"http://{settings.storage_endpoint}" if settings.storage_endpoint else None),
         )
 
     return _once("reconcile", make)

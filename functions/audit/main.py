@@ -7,7 +7,8 @@ import functions_framework
 from flask import Request
 
 import shared.gcp.firestore_intake
-import shared.gcp.pubsub_bus  # noqa: F401 (clients are imported at start-up, under the CPU boost; made at their first use)
+import shared.gcp.pubsub_bus
+import shared.gcp.pubsub_events  # noqa: F401 (clients are imported at start-up, under the CPU boost; made at their first use)
 from shared import wiring
 from shared.handlers.answer import serve
 from shared.handlers.audit import handle_audit

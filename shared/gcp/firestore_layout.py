@@ -54,13 +54,12 @@ REQUIRED_INDEXES: Final = (
 """Indexes that production must create (collection group, fields, query scope); the emulator needs none.
 
 All are single-field indexes with collection-group scope, which Firestore does not build by itself. The other queries live on the
-single-field indexes it does build: `facts.created_at`, `services.sweep_slot`, `services.model_uri`, `acts.minute`,
+single-field indexes it does build: `facts.created_at`, `services.sweep_slot`, `services.committed_at`, `services.model_uri`, `acts.minute`,
 `decisions.decided_at`, `parked.parked_at` (collection scope).
 """
 
 UNINDEXED_FIELDS: Final = (
     ("services", "record"),
-    ("services", "committed_at"),
     ("commands", "record"),
     ("facts", "record"),
     ("state", "record"),
@@ -74,6 +73,7 @@ UNINDEXED_FIELDS: Final = (
     ("model_state", "committed_at"),
     ("fleet", "record"),
     ("fleet", "committed_at"),
+    ("fleet", "at"),
     ("parked", "body"),
     ("parked", "attributes"),
 )
@@ -142,6 +142,11 @@ class Layout:
     def fleet(self) -> DocumentReference:
         """`fleet/current`."""
         reference: DocumentReference = self._client.collection("fleet").document("current")
+        return reference
+
+    def ticks(self) -> DocumentReference:
+        """`fleet/ticks`: when the schedule last began, as `at`."""
+        reference: DocumentReference = self._client.collection("fleet").document("ticks")
         return reference
 
     def act_slot(self, slot: ActSlot) -> DocumentReference:

@@ -95,6 +95,19 @@ class FirestoreQueries:
         cursors = self._cursors(list(newest))
         return sorted((service for service, position in newest.items() if position > cursors.get(service, "")), key=str)
 
+    def commanded_services(self, since: datetime, until: datetime) -> Iterator[ServiceId]:
+        """Of the services' documents committed in [since, until): the services."""
+        window = (
+            self._client.collection("services")
+            .where(filter=FieldFilter("committed_at", ">=", since))
+            .where(filter=FieldFilter("committed_at", "<", until))
+            .select(["committed_at"])
+        )
+        for snapshot in pages(window, ("committed_at",), "listing services with a new spec"):
+            service = service_of_id(snapshot.id)
+            if service is not None:
+                yield service
+
     def count_acts(self, minute: str) -> int:
         """The number of act slots of a minute, counted by the server."""
         query = self._layout.fleet().collection("acts").where(filter=FieldFilter("minute", "==", minute)).count(alias="value")

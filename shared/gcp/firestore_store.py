@@ -5,7 +5,7 @@ update time, in one batch. No call is retried by the library: a retried commit w
 else's duplicate.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,7 +15,7 @@ from google.cloud.firestore import Query
 from shared.errors import TokenConflict
 from shared.gcp.firestore_calls import NEVER_RETRY, RPC_TIMEOUT_SECONDS, all_of, get_all, token_of, unchanged_since
 from shared.gcp.firestore_intake import FirestoreIntake
-from shared.gcp.firestore_layout import act_slot_fields, fact_of, parked_fields, record_of, state_fields
+from shared.gcp.firestore_layout import act_slot_fields, fact_of, parked_fields, plain_time, record_of, state_fields
 from shared.gcp.firestore_models import FirestoreModels
 from shared.gcp.firestore_spec_layout import document_of, fleet_fields, service_changes, service_fields
 from shared.gcp.google_errors import conflict_as_token_conflict, mendable_as_retry
@@ -142,6 +142,29 @@ class FirestoreStore(FirestoreIntake, FirestoreModels):
         """
         with mendable_as_retry("writing the fleet document"):
             self._layout.fleet().set(fleet_fields(fleet), retry=None, timeout=RPC_TIMEOUT_SECONDS)
+
+    def commanded_services(self, *, since: datetime, until: datetime) -> Iterable[ServiceId]:
+        """The services whose document was written in [since, until).
+
+        Raises:
+            Retry: Firestore did not answer (while iterating).
+        """
+        return self._queries.commanded_services(since, until)
+
+    def begin_tick(self, now: datetime) -> datetime | None:
+        """When the last tick began, and from here on this one; None if there was none. Ticks that come late do not set it back.
+
+        Raises:
+            Retry: Firestore did not answer.
+        """
+        reference = self._layout.ticks()
+        with mendable_as_retry("reading the last tick"):
+            snapshot = reference.get(retry=NEVER_RETRY, timeout=RPC_TIMEOUT_SECONDS)
+        before = plain_time(snapshot.get("at")) if snapshot.exists else None
+        if before is None or before < now:
+            with mendable_as_retry("writing the tick"):
+                reference.set({"at": now}, retry=None, timeout=RPC_TIMEOUT_SECONDS)
+        return before
 
     def acts_in_minute(self, minute: str) -> int:
         """How many act slots of that minute (`YYYYmmddHHMM`, UTC) are taken; counted by the server.

@@ -24,4 +24,4 @@ def handle_alert(headers: Mapping[str, str], read: ReadBody, ports: FactPorts) -
         created = keep_and_wake(alert.service, fact, f"alert {fact.signal} {fact.state}", ports)
         return Handled("done" if created == "created" else "duplicate", fact.key, f"{alert.service} {fact.signal}")
 
-    return take("alert", headers, read, work, store=ports.store, clock=ports.clock)
+    return take("alert", headers, read, work, store=ports.store, clock=ports.clock, events=ports.events)

@@ -42,4 +42,4 @@ def handle_audit(headers: Mapping[str, str], read: ReadBody, ports: AuditPorts) 
         created = keep_and_wake(entry.service, fact, f"changed by {who}", ports.facts)
         return Handled("done" if created == "created" else "duplicate", fact.key, f"{entry.service} {fact.method or fact.log} by {who}")
 
-    return take("audit", headers, read, work, store=ports.facts.store, clock=ports.facts.clock)
+    return take("audit", headers, read, work, store=ports.facts.store, clock=ports.facts.clock, events=ports.facts.events)

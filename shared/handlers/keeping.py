@@ -6,7 +6,7 @@ from typing import Literal, Self
 from shared.errors import Retry
 from shared.handlers.recent_facts import RecentFacts
 from shared.handlers.wake_limit import WakeLimiter
-from shared.ports import Bus, Clock, IntakeStore
+from shared.ports import Bus, Clock, EventBus, IntakeStore
 from shared.records.facts import Fact
 from shared.records.subject import ServiceId, Wake
 
@@ -20,11 +20,13 @@ class FactPorts:
     clock: Clock
     limiter: WakeLimiter
     recent: RecentFacts
+    events: EventBus | None = None
+    """Where it is told that something was parked."""
 
     @classmethod
-    def of(cls, store: IntakeStore, bus: Bus, clock: Clock) -> Self:
+    def of(cls, store: IntakeStore, bus: Bus, clock: Clock, events: EventBus | None = None) -> Self:
         """With an empty memory, as after a cold start."""
-        return cls(store, bus, clock, WakeLimiter(clock), RecentFacts(clock))
+        return cls(store, bus, clock, WakeLimiter(clock), RecentFacts(clock), events)
 
 
 def keep_and_wake(service: ServiceId, fact: Fact, reason: str, ports: FactPorts) -> Literal["created", "duplicate"]:

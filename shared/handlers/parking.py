@@ -11,7 +11,6 @@ from shared.records.parked import ParkCode, Parked
 from shared.records.snapshot import Snapshot
 from shared.records.subject import ServiceId
 
-
 PARKED_WITHIN = timedelta(hours=1)
 
 

@@ -91,7 +91,7 @@ def handle_wake(headers: Mapping[str, str], read: ReadBody, ports: ReconcilePort
             return Handled("ignored", subject.uri, "no bucket is connected: models are not looked at")
         return Handled("done", subject.uri, reconcile_model(subject, wake.reason, ports.model_ports))
 
-    return take("reconcile", headers, read, work, store=ports.store, clock=ports.clock)
+    return take("reconcile", headers, read, work, store=ports.store, clock=ports.clock, events=ports.events)
 
 
 def reconcile(service: ServiceId, trigger: str, ports: ReconcilePorts) -> str:

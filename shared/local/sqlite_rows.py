@@ -26,6 +26,11 @@ def micros(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
+def moment(whole_micros: int) -> datetime:
+    """The time of so many microseconds since 1970."""
+    return _EPOCH + timedelta(microseconds=whole_micros)
+
+
 def encode(record: Record) -> str:
     """The record as JSON text."""
     return json.dumps(record.to_stored(), separators=(",", ":"))

@@ -54,6 +54,7 @@ SCHEMA = (
         " STRICT"
     ),
     "CREATE TABLE IF NOT EXISTS act_slots (minute TEXT NOT NULL, slot INTEGER NOT NULL, PRIMARY KEY (minute, slot)) STRICT, WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS ticks (id INTEGER PRIMARY KEY CHECK (id = 1), at INTEGER NOT NULL) STRICT",
     # Models by their uri: what was uploaded, and reconcile's document.
     (
         "CREATE TABLE IF NOT EXISTS uploads (model TEXT NOT NULL, key TEXT NOT NULL, created_at INTEGER NOT NULL, record TEXT NOT NULL,"

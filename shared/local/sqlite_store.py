@@ -14,7 +14,7 @@ from shared.errors import TokenConflict
 from shared.local.sqlite_commands import SqliteCommands, write_fleet, write_service
 from shared.local.sqlite_file import insert_parked, new_token
 from shared.local.sqlite_models import SqliteModels
-from shared.local.sqlite_rows import decode, encode, fact_of, micros
+from shared.local.sqlite_rows import decode, encode, fact_of, micros, moment
 from shared.records.decision import Decision
 from shared.records.facts import Fact, FactPage, StoredFact
 from shared.records.fleet import ActSlot, Fleet
@@ -226,6 +226,31 @@ class SqliteStore(SqliteCommands, SqliteModels):
             (micros(since), micros(until)),
         )
         return [ServiceId.parse(row[0]) for row in rows]
+
+    def commanded_services(self, *, since: datetime, until: datetime) -> Iterable[ServiceId]:
+        """The services that a command was about in [since, until).
+
+        Raises:
+            Retry: the file was busy for too long.
+        """
+        rows = self._rows(
+            "SELECT DISTINCT subject FROM commands WHERE created_at >= ? AND created_at < ? AND subject <> '' ORDER BY subject",
+            (micros(since), micros(until)),
+        )
+        return [ServiceId.parse(row[0]) for row in rows]
+
+    def begin_tick(self, now: datetime) -> datetime | None:
+        """When the last tick began, and from here on this one; None if there was none. Ticks that come late do not set it back.
+
+        Raises:
+            Retry: the file was busy for too long; nothing was written.
+        """
+        with self._write() as connection:
+            row = connection.execute("SELECT at FROM ticks").fetchone()
+            connection.execute(
+                "INSERT INTO ticks (id, at) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET at = max(at, excluded.at)", (micros(now),)
+            )
+        return None if row is None else moment(row[0])
 
     def decisions(self, service: ServiceId, *, limit: int) -> list[Decision]:
         """The newest decisions that can be read, newest first.

@@ -27,6 +27,8 @@ _EXAMPLES = {
 }
 """What a field that has a pattern looks like."""
 _TIMES = ("start", "end")
+VERSION_DIGITS = 40
+"""Of a version folder's name, zeros before the number included."""
 _FORMS = {
     "image": "[host[:port]/]path[:tag][@sha256:digest], the path in lower case, each part of it and the tag beginning with a letter or digit",
     "connector": "a connector's name, or projects/P/locations/R/connectors/C",
@@ -126,7 +128,7 @@ def _problem(path: tuple[str, ...], details: list[ErrorDetails], model: type[Bas
         return Problem(field, _quoted(value), "the name is not possible", f"want {_wanted(details)}")
     if path and path[-1] in _TIMES and isinstance(value, int):
         return Problem(field, _quoted(value), "YAML reads a time without quotes as a number", 'put it in quotes, like "22:00"')
-    if path and path[-1] == "version" and isinstance(value, str) and value.isdecimal():
+    if path and path[-1] == "version" and isinstance(value, str) and value.isdecimal() and len(value) <= VERSION_DIGITS:
         return Problem(field, _quoted(value), "a version is a number", f"write {shown(value.lstrip('0') or '0')} without quotes")
     form = _FORMS.get(path[-1]) if path else None
     if form is not None and any(detail["type"] == "string_pattern_mismatch" for detail in details):

@@ -43,6 +43,7 @@ def _set_points(document: Json) -> SetPoints | None:
     try:
         return set_points_of(document)
     except ValidationError as error:
-        where = "template.scaling"
-        problems = "; ".join(f"{where}.{'.'.join(map(str, each['loc']))}={each['input']!r}: {each['msg']}" for each in error.errors()[:1])
-        raise UnreadableServiceError(f"no spec can say this service: {problems}") from None
+        first = error.errors()[0]
+        where = ".".join(("template.scaling", *map(str, first["loc"])))
+        value = f"={first['input']!r}" if first["loc"] else ""
+        raise UnreadableServiceError(f"no spec can say this service: {where}{value}: {first['msg']}") from None

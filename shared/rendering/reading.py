@@ -14,6 +14,9 @@ from shared.rendering.serving import EGRESS_OF, GPU, INGRESS_OF, MODEL_VOLUME, i
 from shared.tfserving.command import COMMAND, ENVIRONMENT_NAMES
 
 
+_PORT_NAMES = frozenset({"", "http1", "h2c"})
+
+
 class UnreadableServiceError(TrimtabError):
     """A service that no spec can say, with the field and what is wrong with it."""
 
@@ -60,6 +63,9 @@ def _common(service: run_v2.Service, set_points: SetPoints | None) -> dict[str, 
     gpus = [each.resources.limits[GPU] for each in template.containers if GPU in each.resources.limits]
     if any(quantity(each) != 1 for each in gpus) or len(gpus) > 1:
         raise UnreadableServiceError(f"{GPU} is {', '.join(gpus)}: a spec says one GPU for each instance")
+    if container.ports and container.ports[0].name not in _PORT_NAMES:
+        name = str(container.ports[0].name)[:80]
+        raise UnreadableServiceError(f"no spec can say this service: ports.0.name={name!r}: Cloud Run has http1 and h2c")
     protocol = Protocol.GRPC if container.ports and container.ports[0].name == "h2c" else Protocol.REST
     # A timeout that is no whole number of seconds is left as it is: a spec cannot say it.
     seconds = raw.timeout.seconds if raw.HasField("timeout") and not raw.timeout.nanos else 0

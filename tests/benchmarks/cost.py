@@ -21,7 +21,7 @@ from shared.handlers.keeping import FactPorts
 from shared.handlers.schedule import SchedulePorts, tick
 from shared.local.clock import VirtualClock
 from shared.local.sqlite_store import SqliteStore
-from shared.ports import Bus, Store
+from shared.ports import Bus, ScheduleStore, Store
 from shared.records.fleet import ActSlot
 from shared.records.parked import ParkCode, Parked
 from shared.records.state import ServiceState
@@ -121,7 +121,7 @@ def _tick_row() -> Row:
     slot = int(NOW.timestamp() // 60) % SWEEP_SLOTS
     due = sum(service.sweep_slot == slot for service in services)
     traced_store, traced_bus = Traced("store", store, trace), Traced("bus", as_bus(bus), trace)
-    tick(SchedulePorts(_as_store(traced_store), _as_bus(traced_bus), clock))
+    tick(SchedulePorts(_as_schedule_store(traced_store), _as_bus(traced_bus), clock))
     store.close()
     found = dict(trace.operations)
     assert sum(map(len, bus.published)) == due
@@ -255,4 +255,8 @@ def _as_store(traced: Traced) -> Store:
 
 
 def _as_bus(traced: Traced) -> Bus:
+    return traced
+
+
+def _as_schedule_store(traced: Traced) -> ScheduleStore:
     return traced

@@ -13,8 +13,9 @@ from typing import NamedTuple
 from shared.handlers.schedule import SchedulePorts, tick
 from shared.local.clock import VirtualClock
 from shared.local.sqlite_store import SqliteStore
+from shared.ports import ScheduleStore
 from shared.records.subject import SWEEP_SLOTS, ServiceId
-from tests.benchmarks.cost import _as_bus, _as_store, settle
+from tests.benchmarks.cost import _as_bus, settle
 from tests.benchmarks.table import Area, Row, spread
 from tests.benchmarks.twins import ListBus, as_bus
 from tests.support.builders import NOW, alert
@@ -96,7 +97,7 @@ def _fleet(path: Path, count: int) -> Fleet:
         folded = snapshot.state.model_copy(update={"cursor": page.facts[-1].position})
         store.commit(service, token=snapshot.token, state=folded)
     clock.advance(3_600)
-    ports = SchedulePorts(_as_store(Traced("store", store, trace)), _as_bus(Traced("bus", as_bus(bus), trace)), clock)
+    ports = SchedulePorts(_as_schedule_store(Traced("store", store, trace)), _as_bus(Traced("bus", as_bus(bus), trace)), clock)
     return Fleet(services, clock, bus, trace, ports)
 
 
@@ -126,3 +127,7 @@ def _resident_mib() -> float:
     status = Path("/proc/self/status")
     lines = status.read_text().splitlines() if status.exists() else []
     return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS:")), 0.0)
+
+
+def _as_schedule_store(traced: Traced) -> ScheduleStore:
+    return traced

@@ -1,5 +1,6 @@
 """What `ports.CommandStore` promises, as tests that every implementation runs. A subclass gives the fixture `harness`."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -373,3 +374,21 @@ class CommandContract:
         services = [service_number(number) for number in range(8)]
         together([lambda s=service: put(harness.commands, document(s), "c-1") for service in services])  # type: ignore[misc]
         assert [harness.commands.read_spec(service).document for service in services] == [document(service) for service in services]
+
+    # what the schedule asks
+
+    def test_a_service_with_a_new_spec_is_found_by_when_it_was_written(self, harness: Harness) -> None:
+        schedule: Any = harness.store
+        before = datetime(2000, 1, 1, tzinfo=UTC)
+        assert list(schedule.commanded_services(since=before, until=FAR_AHEAD)) == []
+        put(harness.commands, document(RANKER), "c-1")
+        assert list(schedule.commanded_services(since=before, until=FAR_AHEAD)) == [RANKER]
+        assert list(schedule.commanded_services(since=FAR_AHEAD, until=FAR_AHEAD + timedelta(hours=1))) == []
+
+    def test_a_tick_is_told_when_the_last_one_began_and_a_late_one_does_not_set_it_back(self, harness: Harness) -> None:
+        schedule: Any = harness.store
+        first = datetime(2026, 11, 30, 3, 0, tzinfo=UTC)
+        assert schedule.begin_tick(first) is None
+        assert schedule.begin_tick(first + timedelta(minutes=1)) == first
+        assert schedule.begin_tick(first) == first + timedelta(minutes=1)
+        assert schedule.begin_tick(first + timedelta(minutes=2)) == first + timedelta(minutes=1)

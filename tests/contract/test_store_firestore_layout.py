@@ -110,6 +110,7 @@ def everything_written(harness: FirestoreHarness) -> None:
     harness.store.commit(RANKER, token=None, state=state(), decision=decision(1), parked=[parked()], act_slot=slot)
     harness.models.create_upload(RANKER_MODEL, upload())
     harness.models.commit_model(RANKER_MODEL, token=None, state=model_state())
+    harness.store.begin_tick(NOW)
 
 
 def every_document(root: Any) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -123,7 +124,9 @@ def every_document(root: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 def test_every_large_or_ever_growing_field_is_kept_out_of_the_indexes(harness: FirestoreHarness) -> None:
     everything_written(harness)
     found = {(group, name) for group, fields in every_document(harness.client) for name in fields}
-    assert {field for field in found if field[1] in {"record", "committed_at", "body", "attributes"}} <= set(UNINDEXED_FIELDS)
+    grown = {field for field in found if field[1] in {"record", "committed_at", "body", "attributes"}}
+    # The schedule asks which specs were written since its last tick.
+    assert grown - {("services", "committed_at")} <= set(UNINDEXED_FIELDS)
     assert set(UNINDEXED_FIELDS) <= found
     assert len(UNINDEXED_FIELDS) == len(set(UNINDEXED_FIELDS))
 

@@ -1,9 +1,14 @@
 """Whatever a spec asks for: rendered, it is read back as it was, in every form that a service is kept in, and the tools take it."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
+import pytest
 from google.cloud import run_v2
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from shared.cloudrun.documents import read_service_document, to_v1_yaml
 from shared.cloudrun.gcloud import deploy_command
@@ -11,7 +16,7 @@ from shared.control.desired import desired_serving
 from shared.records.admission import NO_LIMITS, admit
 from shared.records.observed import Bounds
 from shared.records.service import ServiceSpec
-from shared.records.serving import DesiredServing
+from shared.records.serving import EXPANSION, DesiredServing
 from shared.rendering.adoption import adopted
 from shared.rendering.differences import differences
 from shared.rendering.document import read_document, rendered_document
@@ -22,9 +27,10 @@ from shared.rendering.serving import overlay
 from shared.simulation.cloud_run import SimulatedCloudRun
 from shared.simulation.cloud_run_json import from_json, to_json
 from tests.support.gcloud_parser import parse_all, read_files
-from tests.support.specs import SERVICE, service_specs
+from tests.support.specs import SERVICE, TYPICAL, a_spec, service_specs
 from tests.support.v2_services import services
 
+Place = Callable[[str], dict[str, Any]]
 NOW = datetime(2026, 11, 30, 3, 0, tzinfo=UTC)
 QUOTA = 2_000
 VERSION = 7
@@ -55,6 +61,57 @@ def test_what_is_rendered_is_read_back_the_same(spec: ServiceSpec) -> None:
     desired, document = made(spec)
     assert read_document(document) == desired
     assert differences(document, rendered_document(document, desired)) == ()
+
+
+PLACES: tuple[Place, ...] = (
+    lambda text: {"batching": {"thread_pool_name": text}},
+    lambda text: {"model": {**TYPICAL["model"], "name": text}},
+    lambda text: {"model": {**TYPICAL["model"], "uri": f"gs://acme-models/{text}"}},
+    lambda text: {"model": {**TYPICAL["model"], "uri": f"/{text}", "source": "image"}},
+    lambda text: {"model": {**TYPICAL["model"], "uri": f"gs://acme-models/{text}", "source": "copied"}},
+    lambda text: {"image": f"acme/{text}:1"},
+    lambda text: {"service_account": text},
+    lambda text: {"environment": {"A": text}},
+    lambda text: {"environment": {text: "a"}},
+    lambda text: {"extra_flags": {"saved_model_tags": text}},
+    lambda text: {"extra_flags": {"grpc_channel_arguments": f"a={text}"}},
+    lambda text: {"extra_flags": {text: 1}},
+)
+"""Everywhere in a spec that an owner's text may stand and end in the container's arguments or variables."""
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(PLACES), st.text(st.sampled_from("$(aA0.-_)\n\\\"$("), max_size=6))
+def test_nothing_that_cloud_run_would_expand_is_rendered_wherever_it_is_written(place: Place, text: str) -> None:
+    try:
+        spec = a_spec(**place(text))
+    except ValidationError:
+        return
+    if not admit(SERVICE, spec, NO_LIMITS):
+        assert _expanded(made(spec)[1]) == []
+
+
+def test_a_dollar_alone_is_rendered_as_it_is_and_a_bracket_behind_it_is_not() -> None:
+    for place in (PLACES[0], PLACES[7]):
+        assert _expanded(made(a_spec(**place("$a(")))[1]) == []
+        with pytest.raises(ValidationError, match="would expand"):
+            a_spec(**place("a$(b"))
+
+
+@quick
+@given(rendering)
+def test_no_argument_and_no_variable_of_a_rendered_service_holds_what_cloud_run_would_expand(spec: ServiceSpec) -> None:
+    assert _expanded(made(spec)[1]) == []
+
+
+def _expanded(document: Json) -> list[str]:
+    """The words and values of all containers in which Cloud Run would put a variable."""
+    containers = document["template"]["containers"]
+    words = [word for each in containers for word in (*each.get("command", []), *each.get("args", []))]
+    values = [each.get("value", "") for container in containers for each in container.get("env", [])]
+    assert words
+    assert values
+    return [text for text in (*words, *values) if EXPANSION in text]
 
 
 @quick

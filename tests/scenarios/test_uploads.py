@@ -4,7 +4,6 @@ import json
 import random
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import timedelta
 from functools import cache
 from typing import Any, get_args
 
@@ -74,6 +73,7 @@ class Harbour(Rig):
         self.upload_ports = UploadPorts.of(store, self.reconcile_ports.bus, self.clock)
         files: Any = Traced("bucket", self.bucket, trace)
         self.reconcile_ports = replace(self.reconcile_ports, models=store, files=files)
+        self.schedule_ports = replace(self.schedule_ports, models=store)
 
     def post(self, function: str, body: bytes, headers: Mapping[str, str] | None = None) -> int:
         if function != "upload":
@@ -86,15 +86,6 @@ class Harbour(Rig):
             status = NO_ANSWER
         self.statuses.append((function, status))
         return status
-
-    def minutes(self, count: int) -> None:
-        """The tick finds models that are due, too, and uploads that no look has seen."""
-        for _ in range(count):
-            now = self.clock.now()
-            found = {*self.models.due_models(now=now), *self.models.unlisted_models(since=now - timedelta(hours=1), until=now)}
-            for model in sorted(found, key=lambda each: each.uri):
-                self.bus.publish_wakes([Wake.of_model(model.uri, "due")])
-            super().minutes(1)
 
     def put(self, version: int | str, files: Mapping[str, bytes] = FILES) -> list[dict[str, Any]]:
         """Upload the files, and tell nobody."""

@@ -85,18 +85,62 @@ def test_the_spec_says_where_it_came_from_what_stays_and_how_to_pin(tmp_path: Pa
 
 
 def test_what_admission_will_not_take_is_said_in_the_file(tmp_path: Path) -> None:
-    document = tmp_path / "now.json"
-    document.write_text(SHIFTING.read_text().replace("serving:2.20.0", "serving:latest"))
+    document = tmp_path / "now.yaml"
+    text = (SERVICES / "v1-rendered.yaml").read_text()
+    document.write_text(text.replace("tensorflow/serving:2.20.0-gpu", "tensorflow/serving:latest-gpu"))
     text = adopted(document, tmp_path).read_text()
-    assert "# REFUSED as it stands: spec.serving.image: tensorflow/serving:latest: the tag latest moves" in text
+    assert "# REFUSED as it stands: spec.serving.image: tensorflow/serving:latest-gpu: the tag latest-gpu moves" in text
+
+
+ORDINARY = {
+    "latest": ("v2-tags-latest.json", "tensorflow/serving:2.20.0", "tensorflow/serving:latest", "the tag latest moves"),
+    "no tag": ("v2-tags-latest.json", "tensorflow/serving:2.20.0", "tensorflow/serving", "without a tag it is :latest"),
+    "no GPU build": ("v1-l4-grpc-latest.yaml", "tensorflow/serving:2.19.0-gpu", "tensorflow/serving:2.19.0", "no GPU support"),
+    "account": (
+        "v2-tags-latest.json",
+        '"template": {',
+        '"template": {"serviceAccount": "x@other-ml.iam.gserviceaccount.com",',
+        "it belongs to the project other-ml",
+    ),
+    "port": ("v2-tags-latest.json", '"resources"', '"args": ["--rest_api_port=$(PORT)"], "resources"', "Cloud Run puts a variable's value"),
+}
+"""Fixture, what is replaced in it, by what, and what is said: services as people have them, none of which Trimtab would make so."""
+
+
+@pytest.mark.parametrize("kind", ORDINARY)
+def test_an_ordinary_service_is_adopted_and_watched_and_refused_once_more_is_asked(kind: str, tmp_path: Path) -> None:
+    name, old, new, said = ORDINARY[kind]
+    document = tmp_path / name
+    text = (SERVICES / name).read_text()
+    assert old in text
+    document.write_text(text.replace(old, new, 1))
+    spec = adopted(document, tmp_path)
+    note = "taken because autonomy is observe, refused with recommend or act: spec.serving."
+    assert len([line for line in spec.read_text().splitlines() if line.startswith(f"# {note}") and said in line]) == 1
+    found = plan_of(spec, document)
+    assert (found["differs"], found["revision"]) == (False, None)
+    assert [each.startswith(note) and said in each for each in found["notes"]] == [True]
+    spec.write_text(spec.read_text().replace("autonomy: observe", "autonomy: act"))
+    done = trimtab("plan", spec, "--against", document)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "refused for 1 reason" in done.stderr
+    assert said in done.stderr
 
 
 def test_a_value_that_no_spec_can_say_is_named(tmp_path: Path) -> None:
     document = tmp_path / "now.json"
-    document.write_text(SHIFTING.read_text().replace('"resources"', '"args": ["--base=$(BASE)"], "resources"'))
+    document.write_text(SHIFTING.read_text().replace("tensorflow/serving:2.20.0", "Not An Image"))
     done = trimtab("adopt", document)
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "no spec can say this service: own_entry.args.0='--base=$(BASE)'" in done.stderr
+    assert "no spec can say this service: image='Not An Image'" in done.stderr
+
+
+def test_unknown_numbers_of_a_service_stay_numbers(tmp_path: Path) -> None:
+    document = tmp_path / "now.json"
+    document.write_text(SHIFTING.read_text().replace('"template": {', '"template": {"newShare": 0.5, "newSpelling": [1.10, "1.10"],', 1))
+    template = read_service_document(document.read_text()).service["template"]
+    assert (template["newShare"], template["newSpelling"]) == (0.5, [1.1, "1.10"])
+    assert type(template["newShare"]) is float
 
 
 def test_project_and_region_are_asked_for_where_the_document_does_not_say_them(tmp_path: Path) -> None:
@@ -201,7 +245,20 @@ def test_a_service_that_is_not_there_is_said_to_be_missing(cloud_run: SimulatedC
         "x\x85y",
         "\u2028",
         "\ufeff",
+        "1e3",
+        "+1",
+        "08",
+        "0o17",
+        ".5",
+        "5.",
+        "TRUE",
+        "\x7f",
+        "a\x9bb",
+        "a\u202eb",
+        "a\nb\u202e",
     ]
 )
 def test_any_text_is_read_back_from_the_file_as_it_was(values: list[str]) -> None:
-    assert load_yaml(spec_yaml({"args": values})) == {"args": values}
+    text = spec_yaml({"args": values, "named": {each: each for each in values}})
+    assert load_yaml(text) == {"args": values, "named": {each: each for each in values}}
+    assert all(line.isprintable() for line in text.split("\n"))

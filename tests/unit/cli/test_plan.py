@@ -168,6 +168,17 @@ def test_control_characters_of_the_service_do_not_reach_the_terminal(tmp_path: P
     assert "\x1b" not in shown
 
 
+def test_json_has_every_character_that_is_not_printed_as_an_escape(tmp_path: Path) -> None:
+    spec = spec_file(tmp_path, environment={"A": "a\x7f\x9b\u202eé"})
+    (tmp_path / "now.yaml").write_text(trimtab("render", spec_file(tmp_path, "old.yaml"), "--format", "yaml").stdout)
+    done = trimtab("plan", spec, "--against", tmp_path / "now.yaml", "--format", "json")
+    assert done.stdout.isascii()
+    assert "\x7f" not in done.stdout.replace("\\u007f", "")
+    assert {"setting": "environment.A", "before": None, "after": "a\x7f\x9b\u202eé"} in json.loads(done.stdout)["settings"]
+    yaml_text = trimtab("render", spec, "--format", "yaml").stdout
+    assert all(line.isprintable() for line in yaml_text.split("\n"))
+
+
 def test_a_document_of_another_service_is_refused(tmp_path: Path, rendered: Path) -> None:
     spec = spec_file(tmp_path)
     rendered.write_text(rendered.read_text().replace("name: ranker\n", "name: sorter\n", 1))
@@ -181,7 +192,7 @@ def test_a_document_of_another_service_is_refused(tmp_path: Path, rendered: Path
 def test_a_document_that_cannot_be_read_is_named_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "now.yaml").write_text("apiVersion: serving.knative.dev/v1\nkind: Service\nkind: Job\n")
     done = trimtab("plan", spec_file(tmp_path), "--against", tmp_path / "now.yaml")
-    assert (done.exit_code, "line 3: the field 'kind' is twice in one object" in done.stderr) == (2, True)
+    assert (done.exit_code, "line 3: the field 'kind' is twice in one object, first in line 2" in done.stderr) == (2, True)
 
 
 def test_a_service_that_runs_is_read_with_the_real_client(tmp_path: Path, rendered: Path, cloud_run: SimulatedCloudRun) -> None:

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from cli import shown
 from shared.cloudrun.documents import read_service_document
+from shared.records.serving import MAX_VERSION
 from shared.rendering.document import read_document
 from shared.tfserving.batching import parse_batching
 from shared.tfserving.flags import faults, parse_flags
@@ -189,21 +191,73 @@ def test_a_spec_that_leaves_the_template_alone_renders_nothing(tmp_path: Path) -
     ("text", "said"),
     [
         ("", "a spec is a mapping with service and spec"),
-        ("service: a\nspec: 1\nservice: b\n", "line 3: not YAML of a spec: 'service' is here a second time, first in line 1: keep one"),
-        ("a: &a {b: 1}\nc: {<<: *a}\n", "line 2: not YAML of a spec: merge keys (<<) are not read"),
-        ("a: 1\n---\nb: 2\n", "line 2: not YAML of a spec: but found another document"),
-        ("a: [1, 2\n", "line 2: not YAML of a spec"),
-        ("? [a, b]\n: 1\n", "line 1: not YAML of a spec: the name of a field is needed here"),
-        ("a: !!python/object:os.system {}\n", "could not determine a constructor"),
-        ("a: 2026-13-45\n", "put it in quotes where a text is meant"),
-        ("a: " + "9" * 5_000 + "\n", "put it in quotes where a text is meant"),
-        ("a: " + "[" * 3_000 + "]" * 3_000 + "\n", "it is nested too deep"),
-        ("a: \x07\n", "not YAML: "),
-        (EXPLODING, "more than 50000 values"),
+        ("service: a\nspec: 1\nservice: b\n", "line 3: the field 'service' is twice in one object, first in line 1; keep one"),
+        ("a: &a {b: 1}\nc: {<<: *a}\n", "line 2: a field's name is needed; merge keys (<<) are not read"),
+        ("a: 1\n---\nb: 2\n", "line 3: a second document begins; write one to a file"),
+        ("a: [1, 2\n", "line 2: not YAML: expected"),
+        ("? [a, b]\n: 1\n", "line 1: a field's name is needed"),
+        ("a: !!python/object:os.system {}\n", "line 1: the tag 'tag:yaml.org,2002:python/object:os.system' is not read; write the value without it"),
+        ("a: " + "9" * 5_000 + "\n", "a: there is no such field"),
+        ("a: " + "[" * 3_000 + "]" * 3_000 + "\n", "nested deeper than 40 levels"),
+        ("b: 1\na: \x07\n", "line 2: not YAML: unacceptable character #x0007; leave it out"),
+        (EXPLODING, "line 1: the document is of more than 50,000 values; are its aliases right?"),
     ],
 )  # fmt: skip
 def test_what_is_no_yaml_of_a_spec_is_refused_with_its_line(tmp_path: Path, text: str, said: str) -> None:
     assert said in refused(written(tmp_path, text))
+
+
+def with_version(folder: Path, text: str) -> Path:
+    """The typical spec with that text, as it is, for its model's version."""
+    path = spec_file(folder)
+    path.write_text(path.read_text().replace("version: 42", f"version: {text}"))
+    return path
+
+
+@pytest.mark.parametrize(("text", "version"), [("00000123", 123), ("0755", 755), ("08", 8), ("+7", 7), ("0", 0)])
+def test_a_version_with_zeros_before_it_is_that_number(text: str, version: int, tmp_path: Path) -> None:
+    assert parse_model_config(rendered(with_version(tmp_path, text), "models")).pinned_version() == version
+
+
+@pytest.mark.parametrize("text", ["0x10", "0o17", "0b1", "1:30", "1_000", "1e3", "1.0", "9" * 200])
+def test_what_is_a_number_in_other_yaml_only_is_no_version(text: str, tmp_path: Path) -> None:
+    said = refused(with_version(tmp_path, text))
+    assert "spec.serving.model.version: " in said
+    assert "want latest or" in said
+
+
+def test_words_and_times_are_the_texts_that_they_look_like(tmp_path: Path) -> None:
+    path = spec_file(tmp_path)
+    windows = "  windows: [{days: [monday], start: 22:00, end: 06:00}]\n"
+    text = path.read_text().replace("spec:\n", f"spec:\n{windows}").replace("    cpu: 4\n", "    batching: off\n    cpu: 4\n")
+    text = text.replace("    cpu: 4\n", "    cpu: 4\n    environment: {A: yes, B: 2026-11-30, C: 1:30}\n")
+    path.write_text(text)
+    env = read_service_document(rendered(path, "yaml")).service["template"]["containers"][0]["env"]
+    values = {each["name"]: each["value"] for each in env}
+    assert (values["A"], values["B"], values["C"]) == ("yes", "2026-11-30", "1:30")
+    assert "TRIMTAB_BATCHING_PARAMETERS" not in values
+
+
+@pytest.mark.parametrize("command", ["render", "plan"])
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        (2**63, "Input should be less than or equal to 9223372036854775807"),
+        (10**30, "Input should be less than or equal to 9223372036854775807"),
+        (-1, "Input should be greater than or equal to 0"),
+    ],
+)
+def test_a_version_that_no_model_has_is_refused_with_the_bound(command: str, version: int, said: str, tmp_path: Path) -> None:
+    path = spec_file(tmp_path, model={"name": "ranker", "uri": "gs://acme-models/ranker"})
+    done = trimtab(command, path, "--version", version)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert f"Invalid value for '--version': {said}" in done.stderr
+    assert MAX_VERSION == shown.MAX_VERSION
+
+
+def test_the_largest_version_is_taken(tmp_path: Path) -> None:
+    path = spec_file(tmp_path, model={"name": "ranker", "uri": "gs://acme-models/ranker"})
+    assert parse_model_config(rendered(path, "models", "--version", 2**63 - 1)).pinned_version() == 2**63 - 1
 
 
 def test_a_file_that_cannot_be_read_is_named_with_the_reason(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import textwrap
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -130,15 +131,16 @@ def test_anchors_are_followed() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
-        ("a: 1\nb: 2\na: 3\n", 3, "the field 'a' is twice in one object; keep one"),
-        (f"{EXPORTED}---\n{EXPORTED}", 37, "a second document begins; write one service to a file"),
+        ("a: 1\nb: 2\na: 3\n", 3, "the field 'a' is twice in one object, first in line 1; keep one"),
+        (f"{EXPORTED}---\n{EXPORTED}", 37, "a second document begins; write one to a file"),
         ("a: [1\nb: }\n", 2, "not YAML"),
         ('{"template": \n  {]}', 2, "not JSON"),
         ("a: !!python/object:os.system {}\n", 1, "the tag 'tag:yaml.org,2002:python/object:os.system' is not read"),
-        ("base: &b {x: 1}\nc:\n  <<: *b\n", 3, "merge keys are not read"),
+        ("base: &b {x: 1}\nc:\n  <<: *b\n", 3, "merge keys (<<) are not read"),
         (_v1("image: i\nports: 8500"), 9, "/spec/template/spec/containers/0/ports is a number; a list is needed"),
         (_v1("image: i\nports: [{containerPort: high}]"), 9, "containerPort is 'high'; write a whole number"),
         (_v1("image: i\nenv:\n- {name: A, value: {a: b}}"), 10, "env/0/value is an object; write a text"),
+        ("a: 1\nb: \x9b\n", 2, "not YAML: unacceptable character #x009b; leave it out"),
         (EXPORTED.replace("'false'", "'no'"), 17, "run.googleapis.com~1cpu-throttling is 'no'; write true or false"),
         (EXPORTED.replace("kind: Service", "kind: Job"), 2, "/kind is 'Job'; a Cloud Run service of the v1 API has 'Service'"),
         ("apiVersion: v1\nkind: Service\n", 1, "/apiVersion is 'v1'; a Cloud Run service of the v1 API has 'serving.knative.dev/v1'"),
@@ -160,7 +162,7 @@ def test_a_refusal_names_the_line_and_the_field(text: str, line: int, words: str
         ("[]", "the document is a list of 0; write one service"),
         ("{}", "neither a v1 service (apiVersion: serving.knative.dev/v1, kind: Service) nor a v2 one"),
         ('{"a": 1, "a": 2}', "the field 'a' is twice in one object"),
-        ("a: \x00", "not YAML: unacceptable character"),
+        ("a: \x00", "line 1: not YAML: unacceptable character #x0000"),
         ("x" * (MAX_CHARACTERS + 1), "the document has 262,145 characters; at most 262,144 are read"),
         ("[" * 60 + "]" * 60, "nested deeper than 40 levels"),
         ("[" * 100_000, "nested deeper than 40 levels"),
@@ -220,6 +222,62 @@ def test_a_text_with_any_end_of_line_is_read_back_as_it_was(text: str) -> None:
     container = {"image": "app:1", "env": [{"name": "A", "value": text}]}
     written = to_v1_yaml({"name": "ranker", "template": {"containers": [container]}})
     assert read_service_document(written).service["template"]["containers"][0]["env"] == [{"name": "A", "value": text}]
+
+
+@pytest.mark.parametrize("text", ["\x7f", "a\x9b31m", "a\u202eb", "\u202eline\nline\n", "a\U000e0001", "é€😀"])
+def test_nothing_in_the_file_moves_a_terminals_cursor_or_turns_its_text(text: str) -> None:
+    container = {"image": "app:1", "env": [{"name": "A", "value": text}]}
+    written = to_v1_yaml({"name": "ranker", "labels": {text: text}, "template": {"containers": [container]}})
+    assert all(line.isprintable() for line in written.split("\n"))
+    assert yaml.safe_load(written)["metadata"]["labels"] == {text: text}
+    assert read_service_document(written).service["template"]["containers"][0]["env"] == [{"name": "A", "value": text}]
+
+
+@pytest.mark.parametrize("form", [json.dumps, yaml.safe_dump])
+def test_fractions_of_fields_that_are_not_known_stay_numbers(form: Any) -> None:
+    document = {"name": "ranker", "template": {"newShare": 0.5, "newList": [{"a": -1.25e-05}]}, "newTop": 2.0}
+    found = read_service_document(form(document)).service
+    assert found == document
+    assert [type(found["template"]["newShare"]), type(found["newTop"])] == [float, float]
+
+
+def test_fractions_keep_their_spelling_where_a_text_is_needed() -> None:
+    env = "image: i\nenv:\n- {name: A, value: 1.10}\n- {name: B, value: 1e3}\n- {name: C, value: 1e999}\n- {name: D, value: .inf}"
+    assert [each["value"] for each in _container(_v1(env))["env"]] == ["1.10", "1e3", "1e999", ".inf"]
+    as_json = {"template": {"containers": [{"image": "i", "env": [{"name": "A", "value": 1.5}]}]}}
+    text = json.dumps(as_json).replace("1.5", "1.50")
+    assert read_service_document(text).service["template"]["containers"][0]["env"][0]["value"] == "1.50"
+
+
+@pytest.mark.parametrize("value", ["1e999", "1e30", "0.5", "-1e30"])
+def test_a_number_that_is_no_count_is_refused_with_the_field(value: str) -> None:
+    refused = _refusal('{"template": {"maxInstanceRequestConcurrency": ' + value + "}}")
+    assert "maxInstanceRequestConcurrency is" in refused.message
+    assert "write a whole number" in refused.message
+
+
+@pytest.mark.parametrize("value", ["1e999", "1" * 18 + "e999"])
+def test_a_number_that_is_no_share_is_refused_with_the_field(value: str) -> None:
+    assert "write a number such as 0.6" in _refusal('{"template": {"scaling": {"cpuUtilization": ' + value + "}}}").message
+
+
+@pytest.mark.parametrize(
+    ("service", "field"),
+    [
+        ({"traffic": [{"type": [1]}]}, "/traffic/0/type is a list; write a text"),
+        ({"template": {"volumes": [{"name": "a", "emptyDir": {"medium": {}}}]}}, "/template/volumes/0/emptyDir/medium is an object"),
+        ({"terminalCondition": {"type": "Ready", "state": []}}, "/terminalCondition/state is a list"),
+        ({"conditions": [{"type": "RoutesReady", "severity": {}}]}, "/conditions/0/severity is an object"),
+        ({"conditions": [{"type": "RoutesReady", "revisionReason": []}]}, "/conditions/0/revisionReason is a list"),
+    ],
+)
+def test_a_word_of_the_wrong_type_is_refused_with_its_field(service: dict[str, Any], field: str) -> None:
+    assert _refusal(json.dumps({"template": {}, **service})).message.startswith(field)
+
+
+def test_a_storage_drivers_name_of_the_wrong_type_is_refused_with_its_line() -> None:
+    text = _v1("image: i") + "      volumes:\n      - name: a\n        csi: {driver: {}}\n"
+    assert "/spec/template/spec/volumes/0/csi/driver is an object; write a text" in _refusal(text).message
 
 
 def test_the_file_for_replace_has_no_state_of_cloud_run() -> None:

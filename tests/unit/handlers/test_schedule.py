@@ -88,3 +88,21 @@ def test_any_message_is_a_tick() -> None:
 def test_a_bus_that_is_not_there_is_tried_again() -> None:
     with pytest.raises(Retry):
         handle_tick({}, lambda: pushed(b""), ports(Listing(due=[RANKER]), Batches(fails=Retry("Pub/Sub is not there"))))
+
+
+def test_a_service_whose_command_was_not_looked_at_yet_is_woken() -> None:
+    _, bus = ticked(Listing(commanded=[RANKER], last_tick=at(-60)))
+    assert [(wake.subject_id, wake.reason) for wake in bus.wakes] == [(str(RANKER), "new generation")]
+
+
+def test_commands_are_looked_for_since_the_last_tick_however_long_ago_that_was(capsys: pytest.CaptureFixture[str]) -> None:
+    listing = Listing(last_tick=at(-1_200))
+    handled, _ = ticked(listing)
+    assert listing.commanded_since == [at(-1_200) - STILL_UNDER_WAY]
+    assert handled.detail == "0 woken, ticks were missed"
+    assert "ticks were missed" in capsys.readouterr().out
+
+
+def test_a_tick_in_time_says_nothing_of_missed_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    handled, _ = ticked(Listing(last_tick=at(-61)))
+    assert (handled.detail, capsys.readouterr().out) == ("0 woken", "")

@@ -71,8 +71,15 @@ class ScriptedMetrics:
 class Listing:
     """The part of the store that the schedule uses."""
 
-    def __init__(self, due: Iterable[ServiceId] = (), missed: Iterable[ServiceId] = ()) -> None:
-        self._due, self._missed = due, missed
+    def __init__(
+        self,
+        due: Iterable[ServiceId] = (),
+        missed: Iterable[ServiceId] = (),
+        commanded: Iterable[ServiceId] = (),
+        last_tick: datetime | None = None,
+    ) -> None:
+        self._due, self._missed, self._commanded, self._last_tick = due, missed, commanded, last_tick
+        self.commanded_since: list[datetime] = []
         self.asked: list[tuple[datetime, ...]] = []
         self.slots: list[int] = []
 
@@ -83,6 +90,14 @@ class Listing:
     def unfolded_services(self, *, since: datetime, until: datetime) -> Iterable[ServiceId]:
         self.asked.append((since, until))
         return self._missed
+
+    def commanded_services(self, *, since: datetime, until: datetime) -> Iterable[ServiceId]:
+        self.commanded_since.append(since)
+        return self._commanded
+
+    def begin_tick(self, now: datetime) -> datetime | None:
+        before, self._last_tick = self._last_tick, now
+        return before
 
 
 class Batches:

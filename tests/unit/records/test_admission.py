@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shared.records.admission import NO_LIMITS, SPEC_LIMIT_BYTES, AllowLists, admit
+from shared.records.admission import NO_LIMITS, SPEC_LIMIT_BYTES, AllowLists, admit, only_noted
 from shared.records.golden_request import LIMIT_BYTES
 from shared.records.images import Image
 from shared.records.refusal import Authority, Refusal
-from shared.records.server_flags import FREE, RENDERED, UNFIT
+from shared.records.server_flags import FREE, OLDEST_RELEASE, RENDERED, UNFIT
 from shared.records.service import ServiceSpec
 from shared.records.subject import ServiceId
 from shared.rendering.entry import MANAGED_FLAGS
@@ -134,6 +134,41 @@ def test_an_image_for_gpus_runs_without_one_too() -> None:
     assert refusals(a_spec(**{**CPU_ONLY, "image": "tensorflow/serving:2.20.0-gpu"})) == []
 
 
+def test_the_build_for_gpus_is_named_whatever_the_tag_says_beside_the_release() -> None:
+    for image, fix in {
+        "tensorflow/serving:2.20.0": "tensorflow/serving:2.20.0-gpu",
+        "tensorflow/serving:2.20.0-GPU": "tensorflow/serving:2.20.0-gpu",
+        "tensorflow/serving:2.20.0-devel": "tensorflow/serving:2.20.0-devel-gpu",
+    }.items():
+        assert only(a_spec(image=image)).fix == f"use {fix}, or leave serving.accelerator out"
+
+
+def test_a_release_without_what_trimtab_renders_is_refused() -> None:
+    refusal = only(a_spec(image="tensorflow/serving:2.4.1-gpu"))
+    assert (refusal.field, refusal.limit) == ("spec.serving.image", "TF Serving 2.5 or newer")
+    assert "unknown argument: --grpc_max_threads" in refusal.why
+    assert len(refusals(a_spec(image="tensorflow/serving:1.15.0-gpu", protocol="rest"))) == 1
+    assert refusals(a_spec(image="tensorflow/serving:2.5.0-gpu")) == []
+    assert refusals(a_spec(**OWN_ENTRY, image="tensorflow/serving:2.4.1-gpu")) == []
+
+
+def test_no_flag_that_trimtab_writes_is_younger_than_the_oldest_release() -> None:
+    def numbers(release: str) -> list[int]:
+        return [int(part) for part in release.split(".")]
+
+    since = {name: BY_NAME[name].since for name in MANAGED_FLAGS}
+    assert max(numbers(release) for release in since.values() if release is not None) == numbers(OLDEST_RELEASE)
+
+
+def test_a_name_longer_than_any_registry_takes_is_refused() -> None:
+    assert refusals(a_spec(image=f"docker.io/{'a' * 245}:1")) == []
+    assert only(a_spec(image=f"docker.io/{'a' * 246}:1")).limit == "255 characters before the tag or digest"
+
+
+def test_a_host_in_upper_case_is_a_host() -> None:
+    assert "does not pull from Evil" in only(a_spec(image="Evil/acme/ranker:7")).why
+
+
 def test_a_colon_before_the_last_slash_is_a_port() -> None:
     assert Image.parse("localhost:5000/a/b") == Image("localhost:5000/a/b", None, None)
     assert Image.parse("h.io:5000/a/b:1@sha256:x") == Image("h.io:5000/a/b", "1", "sha256:x")
@@ -246,6 +281,10 @@ def test_a_free_flag_is_admitted_with_its_default(name: str) -> None:
         ({"num_load_threads": 1.5}, "write a value of kind int32"),
         ({"num_load_threads": 10**5_000}, "write a value of kind int32"),
         ({"grpc_channel_arguments": "max_age"}, "leave one of them out, or correct it"),
+        ({"per_process_gpu_memory_fraction": 2}, "write a number from 0 (nearly all of it) to 1"),
+        ({"per_process_gpu_memory_fraction": -1}, "write a number from 0 (nearly all of it) to 1"),
+        ({"saved_model_tags": "serve\ngpu"}, "write it on one line"),
+        ({"saved_model_tags": "serve\x1b"}, "write it on one line"),
     ],
 )
 def test_a_flag_that_is_not_free_is_refused_with_what_to_do_instead(flags: dict[str, Any], fix: str) -> None:
@@ -253,6 +292,12 @@ def test_a_flag_that_is_not_free_is_refused_with_what_to_do_instead(flags: dict[
     assert refusal.field == f"spec.serving.extra_flags.{next(iter(flags))}"
     assert refusal.fix == fix
     assert len(str(refusal)) < 1_000
+
+
+def test_what_a_flag_starts_with_names_the_others_where_there_are_some() -> None:
+    wrong = {"grpc_channel_arguments": "max_age"}
+    assert only(a_spec(extra_flags=wrong)).limit == "a value that the server starts with"
+    assert only(a_spec(extra_flags={**wrong, "num_load_threads": 2})).limit == "a value that the server starts with, beside num_load_threads"
 
 
 def test_flags_that_do_not_go_together_are_refused_in_the_servers_words() -> None:
@@ -381,12 +426,29 @@ def test_a_service_account_of_another_project_needs_the_allow_list() -> None:
 
 
 @pytest.mark.parametrize("account", ["1234-compute@developer.gserviceaccount.com", "acme-ml@appspot.gserviceaccount.com"])
-def test_googles_default_accounts_cannot_be_told_apart_by_project(account: str) -> None:
+def test_googles_default_accounts_are_the_projects_own_as_far_as_they_say(account: str) -> None:
     assert refusals(a_spec(service_account=account)) == []
 
 
-def test_a_persons_address_is_no_service_account() -> None:
-    assert "no service account's address" in only(a_spec(service_account="ann@example.com")).why
+def test_app_engines_account_of_another_project_is_another_projects() -> None:
+    foreign = "other-ml@appspot.gserviceaccount.com"
+    assert "belongs to the project other-ml" in only(a_spec(service_account=foreign)).why
+    assert refusals(a_spec(service_account=foreign), allowed=AllowLists(service_accounts=(foreign,))) == []
+
+
+@pytest.mark.parametrize(
+    "account",
+    [
+        "ann@example.com",
+        "x@evil.gserviceaccount.com",
+        "x@iam.gserviceaccount.com",
+        "x@gserviceaccount.com",
+        "x@developer.gserviceaccount.com",
+        "x@evil-appspot.gserviceaccount.com",
+    ],
+)
+def test_what_is_no_service_accounts_address_is_refused_whatever_is_allowed(account: str) -> None:
+    assert "no service account's address" in only(a_spec(service_account=account), allowed=AllowLists(service_accounts=("*",))).why
 
 
 def test_a_domain_scoped_project_has_its_domain_behind_its_name() -> None:
@@ -419,6 +481,27 @@ def test_an_allow_list_names_things_whole_or_by_their_beginning() -> None:
     assert refusals(a_spec(), allowed=allowed) == []
 
 
+@pytest.mark.parametrize(
+    ("pattern", "image", "allowed"),
+    [
+        ("gcr.io/acme-ml/serving/*", "gcr.io/acme-ml/serving/ranker:1", True),
+        ("gcr.io/acme-ml/serving/*", "gcr.io/acme-ml/serving/a/b:1", True),
+        ("gcr.io/acme-ml/serving/*", "gcr.io/acme-ml/serving:1", False),
+        ("gcr.io/acme-ml/serving*", "gcr.io/acme-ml/serving:1", True),
+        ("gcr.io/acme-ml/serving*", "gcr.io/acme-ml/serving/a:1", True),
+        ("gcr.io/acme-ml/serving*", f"gcr.io/acme-ml/serving@sha256:{'a' * 64}", True),
+        ("gcr.io/acme-ml/serving*", "gcr.io/acme-ml/serving-evil/a:1", False),
+        ("gcr.io/acme*", "gcr.io/acme-evil/a:1", False),
+        ("gcr.io/acme-ml/serving:2.*", "gcr.io/acme-ml/serving:2.20.0", True),
+        ("gcr.io/acme-ml/serving:2.*", "gcr.io/acme-ml/serving:3.0.0", False),
+        ("gcr.io/acme-ml/serving:1", "gcr.io/acme-ml/serving:1", True),
+        ("*", "gcr.io/acme-ml/serving:1", True),
+    ],
+)
+def test_images_are_allowed_by_whole_parts_of_their_path(pattern: str, image: str, allowed: bool) -> None:
+    assert (refusals(a_spec(image=image), allowed=AllowLists(images=(pattern,))) == []) is allowed
+
+
 def test_a_model_in_the_image_comes_from_no_bucket() -> None:
     model = {"name": "ranker", "uri": "/models/ranker", "version": 1, "source": "image"}
     assert refusals(a_spec(model=model), allowed=AllowLists(buckets=())) == []
@@ -435,6 +518,47 @@ def test_of_an_owners_own_command_only_what_trimtab_writes_is_judged() -> None:
     assert refusals(a_spec(**OWN_ENTRY, cpu=None, memory=None, model=None)) == []
     assert only(a_spec(**OWN_ENTRY, memory="8Gi")).field == "spec.serving.memory"
     assert only(a_spec(**OWN_ENTRY, cpu=None, accelerator="nvidia-t4")).field == "spec.serving.accelerator"
+
+
+ORDINARY: list[tuple[dict[str, Any], str]] = [
+    ({"image": "gcr.io/acme-ml/ranker"}, "without a tag it is :latest"),
+    ({"image": "tensorflow/serving:latest-gpu"}, "the tag latest-gpu moves"),
+    ({"image": "tensorflow/serving:2.20.0"}, "no GPU support"),
+    ({"service_account": "x@other-ml.iam.gserviceaccount.com"}, "belongs to the project other-ml"),
+    ({"own_entry": {"args": ["--port=$(PORT)"]}}, "Cloud Run puts a variable's value there"),
+]
+
+
+@pytest.mark.parametrize(("serving", "said"), ORDINARY)
+def test_what_an_observed_services_owner_chose_is_only_noted_until_trimtab_may_do_more(serving: dict[str, Any], said: str) -> None:
+    def spec(autonomy: str) -> ServiceSpec:
+        return a_spec(top={"autonomy": autonomy}, **{**OWN_ENTRY, **serving})
+
+    assert refusals(spec("observe")) == []
+    (noted,) = only_noted(SERVICE, spec("observe"), NO_LIMITS)
+    assert said in noted.why
+    for autonomy in ("recommend", "act"):
+        assert refusals(spec(autonomy)) == [noted]
+        assert only_noted(SERVICE, spec(autonomy), NO_LIMITS) == ()
+
+
+def test_a_command_that_trimtab_renders_is_judged_whole_even_where_it_only_observes() -> None:
+    assert [each.field for each in refusals(a_spec(image="tensorflow/serving:latest-gpu"))] == ["spec.serving.image"]
+
+
+@pytest.mark.parametrize(
+    ("serving", "allowed"),
+    [
+        ({"memory": "8Gi"}, NO_LIMITS),
+        ({"image": "ghcr.io/acme/ranker:7"}, NO_LIMITS),
+        ({"protocol": "grpc", "golden_request": {"instances": [[1.0]]}}, NO_LIMITS),
+        ({}, AllowLists(projects=("acme-prod",))),
+    ],
+)
+def test_cloud_runs_rules_and_what_is_no_part_of_the_service_hold_for_an_observed_one_too(
+    serving: dict[str, Any], allowed: AllowLists
+) -> None:
+    assert len(refusals(a_spec(**{**OWN_ENTRY, **serving}), allowed=allowed)) == 1
 
 
 def test_an_owners_own_container_may_run_in_the_first_generation() -> None:

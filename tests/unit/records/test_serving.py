@@ -65,7 +65,103 @@ def test_a_version_is_a_number_or_latest(version: object) -> None:
 @pytest.mark.parametrize("value", ["$(HOME)", "a$(", "a\0b"])
 def test_a_value_that_cloud_run_would_expand_or_cannot_hold_is_refused(value: str) -> None:
     refused("environment.A", environment={"A": value})
-    refused("own_entry.args.0", **{**OWN_ENTRY, "own_entry": {"args": [value]}})
+    refused("extra_flags", extra_flags={"saved_model_tags": value})
+
+
+@pytest.mark.parametrize("value", ["$(HOME)", "a$("])
+def test_a_threads_name_that_cloud_run_would_expand_is_refused(value: str) -> None:
+    # It stands in the file of batching parameters, and that in an environment variable.
+    refused("thread_pool_name holds '\\$\\('", batching={"thread_pool_name": value})
+    assert spec(batching={"thread_pool_name": "batchers$"}).batching
+
+
+def test_an_owners_command_may_say_what_cloud_run_expands_but_no_null_character() -> None:
+    kept = spec(**{**OWN_ENTRY, "own_entry": {"args": ["--port=$(PORT)"]}}).own_entry
+    assert kept is not None
+    assert kept.args == ("--port=$(PORT)",)
+    refused("own_entry.args.0", **{**OWN_ENTRY, "own_entry": {"args": ["a\0b"]}})
+
+
+def test_too_long_a_text_is_measured_in_characters() -> None:
+    refused("at most 32768 characters", environment={"A": "x" * 32_769})
+    refused("at most 1024 characters", extra_flags={"saved_model_tags": "x" * 1_025})
+
+
+IMAGES_THAT_ARE_NONE = (
+    "europe-docker.pkg.dev/acme-ml/serving/../../evil/repo/x:1",
+    "a:b:c",
+    "x/..:1",
+    "a//b:1",
+    "a/:1",
+    "a/B:1",
+    "/a:1",
+    "a/.b:1",
+    "a/b_:1",
+    "a/b___c:1",
+    "a/b.-c:1",
+    "-host.dev/a:1",
+    "host.dev:x/a:1",
+    "tensorflow/serving:-gpu",
+    "tensorflow/serving:.1",
+    "tensorflow/serving:",
+    f"tensorflow/serving:{'1' * 129}",
+    "tensorflow/serving:1@sha256:abc",
+    f"tensorflow/serving@sha256:{'A' * 64}",
+    "tensorflow/serving:2.20.0\n",
+    "a b:1",
+    "",
+)
+
+
+@pytest.mark.parametrize("image", IMAGES_THAT_ARE_NONE)
+def test_an_image_that_is_no_reference_by_dockers_grammar_is_refused(image: str) -> None:
+    refused("image", image=image)
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "a",
+        "a/b__c:1",
+        "a/b--c.d_e:1",
+        "Host.dev:5000/a/b:1",
+        "localhost/a:_1",
+        f"tensorflow/serving:{'1' * 128}",
+        f"tensorflow/serving:2.20.0-GPU@sha256:{'a' * 64}",
+    ],
+)
+def test_an_image_is_a_reference_by_dockers_grammar(image: str) -> None:
+    assert spec(image=image).image == image
+
+
+@pytest.mark.parametrize("connector", ["$(x)", "not a connector\n", "Main", "a" * 26, "main-", "projects/acme-ml/locations/x/networks/main"])
+def test_a_connector_has_a_name_that_cloud_run_gives(connector: str) -> None:
+    refused("vpc_access.connector", vpc_access={"connector": connector})
+
+
+@pytest.mark.parametrize("network", ["a b,c", "A", "-a", "a" * 64, "main\n", "projects/acme-ml/global/subnetworks/main"])
+@pytest.mark.parametrize("kind", ["network", "subnetwork"])
+def test_a_network_has_a_name_that_compute_engine_gives(kind: str, network: str) -> None:
+    refused(f"network_interfaces.0.{kind}", vpc_access={"network_interfaces": [{kind: network}]})
+
+
+@pytest.mark.parametrize(
+    "access",
+    [
+        {"connector": "main"},
+        {"connector": "projects/123/locations/europe-west4/connectors/main"},
+        {"network_interfaces": [{"network": "projects/example.com:host/global/networks/main", "subnetwork": "serving"}]},
+        {"network_interfaces": [{"subnetwork": "projects/host-ml/regions/europe-west4/subnetworks/serving"}]},
+        {"network_interfaces": [{"network": "https://www.googleapis.com/compute/v1/projects/host-ml/global/networks/main"}]},
+    ],
+)
+def test_a_network_is_named_shortly_or_in_full(access: dict[str, Any]) -> None:
+    assert spec(vpc_access=access).vpc_access
+
+
+@pytest.mark.parametrize("set_points", [{}, {"cpu_utilization": None}])
+def test_set_points_that_say_nothing_are_none(set_points: dict[str, Any]) -> None:
+    assert spec(set_points=set_points).set_points is None
 
 
 def test_without_a_command_of_the_owners_the_spec_is_whole() -> None:

@@ -108,7 +108,7 @@ def test_a_time_without_quotes_is_told_what_yaml_made_of_it() -> None:
         ({"extra_flags": {"port": [1]}}, "spec.serving.extra_flags.port: a list: want true or false or a number or a text"),
         ({"extra_flags": {"bool": {"a": 1}}}, "spec.serving.extra_flags.bool: a mapping: want true or false or a number or a text"),
         ({"set_points": {"cpu_utilization": 5}}, "spec.serving.set_points.cpu_utilization: 5: want disabled or 0.9 or less"),
-        ({"image": "X"}, "spec.serving.image: 'X': want 3 characters or more; for example tensorflow/serving:2.20.0-gpu"),
+        ({"image": "X"}, "spec.serving.image: 'X': want [host[:port]/]path[:tag][@sha256:digest], the path in lower case"),
         ({"model": {"name": "a", "uri": "gs://abc/d/"}}, "spec.serving.model: model.uri 'gs://abc/d/' with source gcs"),
         ({"cpu": None}, "spec.serving: cpu: needed, unless own_entry keeps a command of the owner's"),
         ({"own_entry": {}}, "spec.serving: own_entry keeps the owner's command: write batching as null, write start_up"),
@@ -117,6 +117,23 @@ def test_a_time_without_quotes_is_told_what_yaml_made_of_it() -> None:
 def test_a_wrong_value_is_named_with_its_field_and_what_is_wanted(serving: dict[str, Any], said: str) -> None:
     assert len(wrong(**serving)) == 1
     assert wrong(**serving)[0].startswith(said)
+
+
+def test_a_version_in_quotes_is_told_to_be_a_number_zeros_or_not() -> None:
+    model = {"name": "ranker", "uri": "gs://acme-models/ranker", "version": "00000123"}
+    assert wrong(model=model) == ["spec.serving.model.version: '00000123': a version is a number; write 123 without quotes"]
+
+
+def test_too_long_a_text_is_told_its_characters() -> None:
+    assert "want 32768 characters or fewer" in wrong(environment={"A": "x" * 32_769})[0]
+    assert "1024 characters or fewer" in wrong(extra_flags={"saved_model_tags": "x" * 1_025})[0]
+
+
+def test_names_of_networks_are_told_by_their_form_and_not_by_a_pattern() -> None:
+    said = wrong(vpc_access={"network_interfaces": [{"network": "a b,c"}]})
+    assert said == [
+        "spec.serving.vpc_access.network_interfaces.0.network: 'a b,c': want a network's name, or projects/P/global/networks/N"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,38 @@ def test_a_rendered_service_without_a_number_of_batching_is_kept_as_the_owners()
     assert plan_service(document, desired_serving(found), service=SERVICE, bounds=found.scale).differences == ()
 
 
+def test_a_rendered_service_whose_minimum_is_above_its_revisions_maximum_is_kept_as_the_owners() -> None:
+    document = service_to_json(rendered(desired(max_instance_count=3)))
+    document["scaling"] = {"minInstanceCount": 5, "maxInstanceCount": 8}
+    adoption = adopted(document, SERVICE)
+    spec = adoption.spec
+    assert spec.serving is not None
+    assert spec.serving.own_entry is not None
+    assert (spec.scale.min_instance_count, spec.scale.max_instance_count) == (3, 5)
+    assert plan_service(document, desired_serving(spec), service=SERVICE, bounds=spec.scale).differences == ()
+    assert adoption.notes[0] == (
+        "Trimtab rendered this service, and its command is kept as it is (own_entry): its minInstanceCount 5 is above its revision's "
+        "maxInstanceCount 3, which no spec renders; no more than 3 are allowed. Lower the first, and adopt it again"
+    )
+    assert adoption.notes[1] == (
+        "the service's minInstanceCount 5 is above the 3 instances that its revision allows: both stay as they are while scale is 3 to 5"
+    )
+
+
+def test_a_rendered_service_with_manual_scaling_comes_back_whatever_its_bounds() -> None:
+    document = service_to_json(rendered(desired(max_instance_count=3)))
+    document["scaling"] = {"scalingMode": "MANUAL", "manualInstanceCount": 2, "minInstanceCount": 5}
+    spec = adopted(document, SERVICE).spec
+    assert spec.serving is not None
+    assert spec.serving.own_entry is None
+    assert plan_service(document, desired_serving(spec), service=SERVICE, bounds=spec.scale).differences == ()
+
+
+def test_what_is_no_service_is_named_with_the_field() -> None:
+    with pytest.raises(UnreadableServiceError, match="not a service that can be read: Failed to parse createTime field"):
+        adopted(service(createTime="yesterday"), SERVICE)
+
+
 def test_what_stays_is_named() -> None:
     document = service(
         template={
@@ -136,6 +168,11 @@ def test_the_command_names_every_revision_once_and_keeps_the_tags() -> None:
 def test_set_points_that_cloud_run_does_not_document_are_named() -> None:
     with pytest.raises(UnreadableServiceError, match=r"template\.scaling\.cpu_utilization.*=0\.99"):
         read_document(service(template={"scaling": {"cpuUtilization": 0.99}}))
+
+
+def test_both_drivers_taken_out_is_named_without_an_empty_field() -> None:
+    with pytest.raises(UnreadableServiceError, match=r"template\.scaling: Value error, set_points: cpu_utilization and concurrency"):
+        read_document(service(template={"scaling": {"cpuUtilization": 0, "concurrencyUtilization": 0}}))
 
 
 def test_a_connector_beside_network_interfaces_is_named() -> None:

@@ -59,9 +59,18 @@ def test_an_entry_of_the_owners_is_read_back_as_well() -> None:
 def test_a_value_no_spec_can_say_is_named() -> None:
     service = rendered()
     service.template.containers[0].command = []
-    service.template.containers[0].args = ["--model_base_path=$(BASE)"]
-    with pytest.raises(UnreadableServiceError, match=r"own_entry\.args\.0=.*expand"):
+    service.template.containers[0].image = "Not An Image"
+    with pytest.raises(UnreadableServiceError, match=r"image='Not An Image'"):
         read_serving(service)
+
+
+def test_what_cloud_run_expands_in_an_owners_command_is_kept() -> None:
+    service = rendered()
+    service.template.containers[0].command = ["/bin/$(NAME)"]
+    service.template.containers[0].args = ["--port=$(PORT)"]
+    entry = read_serving(service).own_entry
+    assert entry is not None
+    assert (entry.command, entry.args) == (("/bin/$(NAME)",), ("--port=$(PORT)",))
 
 
 def test_a_gpu_without_its_kind_is_named() -> None:

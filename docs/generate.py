@@ -13,8 +13,10 @@ from collections.abc import Iterable
 from enum import EnumType
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from shared.control import conditions, remedies, timing
-from shared.records import commands, decision, facts, fleet, model, parked, plan, server_flags, service, signals, state
+from shared.records import commands, decision, facts, fleet, model, outgoing, parked, plan, rollout, server_flags, service, signals, state
 from shared.records.command_schema import command_schema
 from shared.records.spec_schema import documented, field_rows, json_schema
 from shared.settings import PREFIX, Settings
@@ -127,6 +129,31 @@ def documents_page() -> str:
     return f"# Stored documents\n\n{NOTE}" + "\n".join(parts)
 
 
+EVENT_DATA: dict[outgoing.EventType, tuple[str, type[BaseModel]]] = {
+    outgoing.EventType.DECISION: ("the decision's record", decision.Decision),
+    outgoing.EventType.ROLLOUT: ("how the rollout ended, and the service", rollout.LastRollout),
+    outgoing.EventType.PARKED: ("the parked entry, without body and attributes", parked.Parked),
+}
+
+
+def events_page() -> str:
+    """docs/reference/events.md."""
+    intro = (
+        "What is published on the topic of `TRIMTAB_EVENTS_TOPIC`: CloudEvents 1.0 in Pub/Sub's binary mode (the attributes `ce-id`, "
+        "`ce-type`, `ce-source`, `ce-subject`, `ce-time`; the data is JSON). Each is published at least once; a repeat has the same id."
+    )
+    said = documented(outgoing.EventType)
+    rows = [(f"`{kind.value}`", said[kind.name], EVENT_DATA[kind][0]) for kind in outgoing.EventType]
+    schema = "The data of each type, as JSON Schema: [events.schema.json](events.schema.json).\n"
+    return f"# Events\n\n{NOTE}{intro}\n\n" + table(("ce-type", "meaning", "data"), rows) + f"\n{schema}"
+
+
+def events_schema() -> str:
+    """docs/reference/events.schema.json: the schema of each type's data."""
+    schemas = {kind.value: EVENT_DATA[kind][1].model_json_schema() for kind in outgoing.EventType}
+    return json.dumps(schemas, indent=2, ensure_ascii=False) + "\n"
+
+
 def commands_page() -> str:
     """docs/reference/commands.md: what `--help` prints."""
     names = ("", "demo", "local", "read", "render", "plan", "adopt", "parked", "send", "redrive", "discard")
@@ -166,6 +193,8 @@ def pages() -> dict[Path, str]:
         REFERENCE / "conditions.md": conditions_page(),
         REFERENCE / "signals.md": signals_page(),
         REFERENCE / "documents.md": documents_page(),
+        REFERENCE / "events.md": events_page(),
+        REFERENCE / "events.schema.json": events_schema(),
         REFERENCE / "commands.md": commands_page(),
         REFERENCE / "denials.md": enumeration("Denials", "Why a wanted change was not made.", plan.DenialCode),
         REFERENCE / "parked.md": enumeration("Park codes", "Why an event is parked.", parked.ParkCode),

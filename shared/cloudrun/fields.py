@@ -32,6 +32,7 @@ class Spelled(float):
     text: str
 
     def __new__(cls, value: float, text: str) -> Self:
+        """The number `value`, written as `text`."""
         made = super().__new__(cls, value)
         made.text = text
         return made

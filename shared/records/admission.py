@@ -5,8 +5,9 @@ and do something else than was meant. All of that is said here, before anything 
 beforehand (quota, capacity, permissions, what an image holds, how large a model is) is left to Cloud Run's own answer.
 
 Where `own_entry` keeps the owner's command, only what Trimtab writes is judged. With `autonomy: observe` nothing is written at all: an
-adopted service may then break the rules that Cloud Run has not got, and is told so, until more is asked for. This module reads protobuf's rules of batching and so
-loads protobuf; the records themselves do not.
+adopted service may then break the rules that Cloud Run has not got, and is told so, until more is asked for.
+
+This module reads protobuf's rules of batching and so loads protobuf; the records themselves do not.
 """
 
 import re

@@ -73,7 +73,7 @@ class TfServingImage:
 
 
 def is_within(value: str, prefix: str) -> bool:
-    """Whether a reference lies within what begins so, by whole parts of its path: `acme/serving` holds `acme/serving:1`, no `acme/serving2`.
+    """Whether a reference begins so, by whole parts of its path: `acme/serving` holds `acme/serving:1`, not `acme/serving2`.
 
     A prefix that has begun a tag or a digest (`acme/serving:2.`) holds whatever begins so.
     """

@@ -30,7 +30,7 @@ _TIMES = ("start", "end")
 VERSION_DIGITS = 40
 """Of a version folder's name, zeros before the number included."""
 _FORMS = {
-    "image": "[host[:port]/]path[:tag][@sha256:digest], the path in lower case, each part of it and the tag beginning with a letter or digit",
+    "image": "[host[:port]/]path[:tag][@sha256:digest], the path in lower case, its parts and the tag beginning with a letter or digit",
     "connector": "a connector's name, or projects/P/locations/R/connectors/C",
     "network": "a network's name, or projects/P/global/networks/N",
     "subnetwork": "a subnetwork's name, or projects/P/regions/R/subnetworks/S",

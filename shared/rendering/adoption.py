@@ -115,8 +115,8 @@ def _not_said(seen: Observed, serving: DesiredServing) -> str | None:
         return f"{_KEPT}: a number of its batching is left to TF Serving's default, which no spec can say"
     if seen.scaling_mode is ScalingMode.AUTOMATIC and lowest > highest:
         return (
-            f"{_KEPT}: its minInstanceCount {lowest} is above its revision's maxInstanceCount {highest}, which no spec renders; no more than "
-            f"{highest} are allowed. Lower the first, and adopt it again"
+            f"{_KEPT}: its minInstanceCount {lowest} is above its revision's maxInstanceCount {highest}, which no spec renders; no more "
+            f"than {highest} are allowed. Lower the first, and adopt it again"
         )
     return None
 
@@ -133,8 +133,8 @@ def _scale(seen: Observed, serving: DesiredServing) -> tuple[int, int, tuple[str
         why = f"scaling is manual, {low} instances: Trimtab leaves the mode as it is, and its bounds are not in force until it is automatic"
     elif low < seen.bounds.min_instance_count:
         why = (
-            f"the service's minInstanceCount {seen.bounds.min_instance_count} is above the {low} instances that its revision allows: both stay "
-            f"as they are while scale is {low} to {high}"
+            f"the service's minInstanceCount {seen.bounds.min_instance_count} is above the {low} instances that its revision allows: both "
+            f"stay as they are while scale is {low} to {high}"
         )
     elif seen.bounds.max_instance_count:
         why = f"scale comes from the service's own bounds and its revision's: {low} to {high} instances"

@@ -13,7 +13,6 @@ from shared.rendering.messages import clone, service_to_json
 from shared.rendering.serving import EGRESS_OF, GPU, INGRESS_OF, MODEL_VOLUME, interfaces_of, overlay, serving_container
 from shared.tfserving.command import COMMAND, ENVIRONMENT_NAMES
 
-
 _PORT_NAMES = frozenset({"", "http1", "h2c"})
 
 

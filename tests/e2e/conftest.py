@@ -11,7 +11,7 @@ _running: list[Deployment] = []
 
 @pytest.fixture(scope="session")
 def deployment(firestore_emulator: str, pubsub_emulator: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """The three functions as processes, between the emulators and a simulated Cloud Run."""
+    """The six functions as processes, between the emulators, a simulated Cloud Run and a simulated Cloud Storage."""
     with deployed(Emulators(firestore_emulator, pubsub_emulator), tmp_path_factory.mktemp("functions")) as running:
         _running.append(running)
         yield running

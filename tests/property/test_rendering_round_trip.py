@@ -81,7 +81,7 @@ PLACES: tuple[Place, ...] = (
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.sampled_from(PLACES), st.text(st.sampled_from("$(aA0.-_)\n\\\"$("), max_size=6))
+@given(st.sampled_from(PLACES), st.text(st.sampled_from('$(aA0.-_)\n\\"$('), max_size=6))
 def test_nothing_that_cloud_run_would_expand_is_rendered_wherever_it_is_written(place: Place, text: str) -> None:
     try:
         spec = a_spec(**place(text))

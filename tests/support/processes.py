@@ -1,15 +1,18 @@
 """Trimtab as it is deployed, on one machine: each function a process of its own under functions-framework's real server.
 
-Pub/Sub's emulator pushes to them, they keep their documents in Firestore's emulator and write to a simulated Cloud Run through
-Google's own client. Settings reach them by the environment alone. Between them and each emulator stands a `Gate`, which can break
-the connection or hold it.
+Pub/Sub's emulator pushes to them, they keep their documents in Firestore's emulator, read models from a simulated Cloud Storage and
+write to a simulated Cloud Run through Google's own clients. Settings reach them by the environment alone. Between them and each
+emulator stands a `Gate`, which can break the connection or hold it. The emulator puts no token on its pushes: before the command
+function a `PushIdentity` does, as Pub/Sub does for a subscription that names a service account.
 """
 
+import base64
 import contextlib
 import http.client
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -20,8 +23,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import grpc
 from google.api_core.exceptions import DeadlineExceeded
@@ -31,21 +35,44 @@ from google.pubsub_v1.services.subscriber import SubscriberClient
 from google.pubsub_v1.services.subscriber.transports import SubscriberGrpcTransport
 
 from shared.clock import SystemClock
+from shared.events.wake import encode_wake
 from shared.gcp.firestore_store import FirestoreStore
 from shared.local.cloud_run_door import CloudRunDoor
+from shared.local.cloud_run_rest import CloudRunRest
 from shared.records.decision import Decision
+from shared.records.model import ModelState
+from shared.records.model_subject import ModelSubject
 from shared.records.observed import Bounds
+from shared.records.parked import Parked
 from shared.records.state import ServiceState
-from shared.records.subject import ServiceId
+from shared.records.subject import ServiceId, Wake
+from shared.simulation.bucket import SimulatedBucket
 from shared.simulation.cloud_run import SimulatedCloudRun
 from shared.simulation.cloud_run_records import Write
 from shared.simulation.gpu_service import place_service
+from shared.simulation.platform import TRIMTAB
 from tests.support.builders import document
+from tests.support.cloud_storage_door import CloudStorageDoor
 from tests.support.emulators import firestore_client, fresh_project, pubsub_publisher
 
 ROOT = Path(__file__).parents[2]
-TOPICS = {"alerts": "alert", "ticks": "schedule", "wakes": "reconcile"}
+TOPICS = {
+    "alerts": "alert",
+    "changes": "audit",
+    "commands": "command",
+    "model-uploads": "upload",
+    "ticks": "schedule",
+    "wakes": "reconcile",
+}
 """Each topic and the function that it is pushed to."""
+EVENTS = "events"
+"""The topic that others listen at."""
+TEAM_COMMANDS = "team-commands"
+"""Commands of a team that may hold and release, and nothing else: a topic and a subscription of their own."""
+PUSH_ACCOUNT = "pubsub-push@acme-ml.iam.gserviceaccount.com"
+ONCALL = "oncall@example.com"
+"""Somebody who may give every command."""
+EVERY_COMMAND = ["apply", "patch", "hold", "release", "rollback", "reconcile", "redrive", "discard", "delete"]
 ACK_DEADLINE_SECONDS = 60
 BACKOFF = {"minimum_backoff": timedelta(seconds=1), "maximum_backoff": timedelta(seconds=4)}
 """Shorter than in production (10 to 600 s), so that a test need not wait; the emulator keeps to it."""
@@ -56,6 +83,7 @@ VERDICTS = {"done", "duplicate", "ignored", "parked"}
 """The messages of the log lines that say how an event was answered."""
 QUIET_SECONDS = 1.5
 RPC_SECONDS = 10.0
+HTTP_SECONDS = 60.0
 LOG_TAIL_CHARACTERS = 6_000
 
 
@@ -249,6 +277,72 @@ def _quiet_port() -> int:
             return port
 
 
+class PushIdentity:
+    """Hands requests on to a function with the identity token that Pub/Sub puts on the pushes of a subscription; `with` runs it.
+
+    The token has no signature: Cloud Run takes it away when it has checked it.
+    """
+
+    def __init__(self, port: int, account: str) -> None:
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {identity_token(account)}"}
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                try:
+                    status, text = http_post(port, body, headers)
+                except (OSError, http.client.HTTPException):
+                    status, text = http.HTTPStatus.SERVICE_UNAVAILABLE, b"no instance\n"
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (the base class calls it so)
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}/"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+def identity_token(email: str) -> str:
+    """An identity token of Google's as Cloud Run hands it on."""
+    claims = {"iss": "https://accounts.google.com", "email": email, "email_verified": True}
+    parts = (base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in ({"alg": "RS256"}, claims))
+    return f"{'.'.join(parts)}.SIGNATURE_REMOVED_BY_GOOGLE"
+
+
+def http_post(port: int, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+    """POST to a server on this machine.
+
+    Raises:
+        OSError, http.client.HTTPException: nobody answers there.
+    """
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=HTTP_SECONDS)
+    try:
+        connection.request("POST", "/", body, dict(headers))
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
 @dataclass(frozen=True)
 class Emulators:
     """Where the two emulators listen."""
@@ -264,17 +358,31 @@ class Deployment:
         self.project = fresh_project()
         self.clock = SystemClock()
         # Quick, so that the look right after a write finds it in force and no test waits for a tick only for that.
-        self.cloud_run = SimulatedCloudRun(now=self.clock.now, reconcile_seconds=0.02)
+        self.cloud_run = SimulatedCloudRun(now=self.clock.now, reconcile_seconds=0.02, rollout_seconds=0.2)
         door = stack.enter_context(CloudRunDoor(self.cloud_run))
+        rest = stack.enter_context(CloudRunRest(self.cloud_run))
+        self.bucket = SimulatedBucket(now=self.clock.now)
+        storage = stack.enter_context(CloudStorageDoor(self.bucket))
         self.client: firestore.Client = stack.enter_context(firestore_client(emulators.firestore, self.project))
         self.store = FirestoreStore(self.client)
         self.firestore_gate = stack.enter_context(contextlib.closing(Gate(emulators.firestore)))
         self.pubsub_gate = stack.enter_context(contextlib.closing(Gate(emulators.pubsub)))
         self._topics = _Topics(emulators.pubsub, self.project, stack)
+        grants = [
+            {"subscription": self._topics.subscription("commands"), "commands": EVERY_COMMAND, "services": ["*"]},
+            {"subscription": self._topics.subscription(TEAM_COMMANDS), "commands": ["hold", "release"], "services": ["acme-ml:*"]},
+            {"identity": ONCALL, "commands": EVERY_COMMAND, "services": ["*"]},
+        ]
         settings = {
             "TRIMTAB_PROJECT": self.project,
             "TRIMTAB_WAKES_TOPIC": "wakes",
+            "TRIMTAB_EVENTS_TOPIC": EVENTS,
+            "TRIMTAB_COMMAND_GRANTS": json.dumps(grants),
+            "TRIMTAB_PUSH_SERVICE_ACCOUNT": PUSH_ACCOUNT,
+            "TRIMTAB_OWN_PRINCIPALS": TRIMTAB,
             "TRIMTAB_CLOUD_RUN_ENDPOINT": door.endpoint,
+            "TRIMTAB_CLOUD_RUN_REST_ENDPOINT": rest.base_url.removeprefix("http://"),
+            "TRIMTAB_STORAGE_ENDPOINT": storage.endpoint.removeprefix("http://"),
             "FIRESTORE_EMULATOR_HOST": self.firestore_gate.host,
             "PUBSUB_EMULATOR_HOST": self.pubsub_gate.host,
         }
@@ -283,9 +391,11 @@ class Deployment:
         for function in self.functions.values():
             stack.callback(function.stop)
             function.launch()
-        for topic, name in TOPICS.items():
+        with_token = stack.enter_context(PushIdentity(self.functions["command"].port, PUSH_ACCOUNT))
+        for topic, name in (*TOPICS.items(), (TEAM_COMMANDS, "command")):
             self.functions[name].wait_until_up()
-            self._topics.push(topic, f"http://127.0.0.1:{self.functions[name].port}/")
+            plain = f"http://127.0.0.1:{self.functions[name].port}/"
+            self._topics.push(topic, with_token.endpoint if name == "command" else plain)
 
     # -- setting a scene -----------------------------------------------------------------------------------------------------
 
@@ -296,9 +406,46 @@ class Deployment:
         self.store.put_service(document(high=high, service=service), if_generation=None)
         return service
 
-    def publish(self, topic: str, *bodies: bytes) -> list[str]:
+    def place_without_spec(self, name: str) -> ServiceId:
+        """A service of that name on the simulated Cloud Run that nobody has given to Trimtab yet."""
+        service = ServiceId(project="acme-ml", region="europe-west4", name=name)
+        place_service(self.cloud_run, service, Bounds(max_instance_count=4))
+        return service
+
+    def publish(self, topic: str, *bodies: bytes, attributes: Mapping[str, str] | None = None) -> list[str]:
         """Hand the messages over in one call; returns their ids."""
-        return self._topics.publish(topic, bodies)
+        return self._topics.publish(topic, [(body, attributes or {}) for body in bodies])
+
+    def upload(self, *resources: Mapping[str, Any]) -> None:
+        """What Cloud Storage publishes of objects that were written."""
+        messages = []
+        for resource in resources:
+            attributes = {
+                "eventType": "OBJECT_FINALIZE",
+                "bucketId": str(resource["bucket"]),
+                "objectId": str(resource["name"]),
+                "objectGeneration": str(resource["generation"]),
+                "payloadFormat": "JSON_API_V1",
+            }
+            messages.append((json.dumps(resource).encode(), attributes))
+        self._topics.publish("model-uploads", messages)
+
+    def command(self, command: str, *, identity: str | None = ONCALL, **fields: Any) -> tuple[int, dict[str, Any]]:
+        """Give a command over HTTPS, as a caller whose token Cloud Run has checked; returns the status and what was answered."""
+        return self.post_command(json.dumps({"command": command, **fields}).encode(), identity=identity)
+
+    def post_command(self, body: bytes, *, identity: str | None) -> tuple[int, dict[str, Any]]:
+        """A request to the command function over HTTPS."""
+        token = {} if identity is None else {"Authorization": f"Bearer {identity_token(identity)}"}
+        status, text = http_post(self.functions["command"].port, body, {"Content-Type": "application/json", **token})
+        answer: dict[str, Any] = json.loads(text)
+        return status, answer
+
+    def look(self, *services: ServiceId) -> None:
+        """The looks that the schedule would bring in their own time come now."""
+        for service in services:
+            data, attributes = encode_wake(Wake.of(service, "due"))
+            self.publish("wakes", data, attributes=attributes)
 
     def tick(self) -> None:
         """What Cloud Scheduler publishes every minute."""
@@ -335,6 +482,38 @@ class Deployment:
         """The events that the function of that name has dealt with, oldest first: verdict (`message`), key and detail."""
         return [line for line in self.functions[name].log_lines() if line["message"] in VERDICTS]
 
+    def parked(self, *message_ids: str) -> list[Parked]:
+        """What is parked of these messages."""
+        return [entry for entry in self.store.parked(limit=1_000) if entry.message_id in message_ids]
+
+    def model(self, uri: str) -> ModelState:
+        state = self.store.read_model(ModelSubject(uri=uri)).state
+        assert state is not None, f"nothing is known of {uri}"
+        return state
+
+    def traffic(self, service: ServiceId) -> dict[str, int]:
+        """The share of each revision that has one."""
+        shown = self.cloud_run.get_service(service.resource_name).traffic_statuses
+        return {each.revision: each.percent for each in shown if each.percent}
+
+    def served_version(self, service: ServiceId) -> int | None:
+        """The model version that the revision with all the traffic pins; None for one that Trimtab has not made."""
+        (name,) = self.traffic(service)
+        found = [each for each in self.cloud_run.list_revisions(service.resource_name) if each.name.endswith(f"/{name}")]
+        variables = {each.name: each.value for each in found[0].containers[0].env} if found else {}
+        pinned = re.findall(r"versions: (\d+)", variables.get("TRIMTAB_MODEL_CONFIG", ""))
+        return int(pinned[0]) if pinned else None
+
+    def condition(self, service: ServiceId) -> tuple[str, str, str]:
+        """Of type Current: status, reason, message."""
+        state = self.state(service)
+        found = [each for each in state.conditions if each.type == "Current"] if state is not None else []
+        return (found[0].status, found[0].reason, found[0].message) if found else ("Unknown", "", "")
+
+    def told(self) -> list[Any]:
+        """The messages on the topic of events since this was last asked."""
+        return self._topics.pull(EVENTS)
+
     def dead_letters(self, topic: str) -> list[Any]:
         """The messages of the topic that were given up, taken from where they are kept."""
         return self._topics.dead_letters(topic)
@@ -370,7 +549,14 @@ class Deployment:
         return before == [function.log_size() for function in self.functions.values()]
 
 
-def wait_for(condition: Callable[[], object], what: str, *, seconds: float = 20, meanwhile: Callable[[], None] | None = None) -> None:
+def wait_for(
+    condition: Callable[[], object],
+    what: str,
+    *,
+    seconds: float = 20,
+    meanwhile: Callable[[], object] | None = None,
+    every_seconds: float = 5,
+) -> None:
     """Return when the condition holds; `meanwhile` is called every five seconds.
 
     Raises:
@@ -380,7 +566,7 @@ def wait_for(condition: Callable[[], object], what: str, *, seconds: float = 20,
     while not condition():
         now = time.monotonic()
         assert now - began < seconds, f"waited {seconds:g} s for {what}"
-        if meanwhile is not None and now - called > 5:
+        if meanwhile is not None and now - called > every_seconds:
             meanwhile()
             called = now
         time.sleep(0.05)
@@ -395,20 +581,22 @@ class _Topics:
         stack.callback(self._publisher.transport.close)
         self._subscriber = SubscriberClient(transport=SubscriberGrpcTransport(channel=grpc.insecure_channel(host)))
         stack.callback(self._subscriber.transport.close)
-        for topic in TOPICS:
+        for topic in (*TOPICS, TEAM_COMMANDS, EVENTS):
             self.create(topic)
+        kept = {"name": self.subscription(EVENTS), "topic": self._topic(EVENTS)}
+        self._subscriber.create_subscription(kept, retry=None, timeout=RPC_SECONDS)
 
     def create(self, topic: str) -> None:
         """The topic, and beside it one for what is given up, with a subscription that keeps it."""
         for name in (topic, f"{topic}-dead"):
             self._publisher.create_topic(name=self._topic(name), retry=None, timeout=RPC_SECONDS)
-        kept = {"name": self._subscription(f"{topic}-dead-kept"), "topic": self._topic(f"{topic}-dead")}
+        kept = {"name": self.subscription(f"{topic}-dead-kept"), "topic": self._topic(f"{topic}-dead")}
         self._subscriber.create_subscription(kept, retry=None, timeout=RPC_SECONDS)
 
     def push(self, topic: str, endpoint: str, *, attempts: int = MAX_DELIVERY_ATTEMPTS) -> None:
         """Push the topic to the endpoint."""
         subscription = {
-            "name": self._subscription(topic),
+            "name": self.subscription(topic),
             "topic": self._topic(topic),
             "push_config": {"push_endpoint": endpoint},
             "ack_deadline_seconds": ACK_DEADLINE_SECONDS,
@@ -417,23 +605,64 @@ class _Topics:
         }
         self._subscriber.create_subscription(subscription, retry=None, timeout=RPC_SECONDS)
 
-    def publish(self, topic: str, bodies: Sequence[bytes]) -> list[str]:
-        messages = [{"data": body} for body in bodies]
+    def publish(self, topic: str, bodies: Sequence[tuple[bytes, Mapping[str, str]]]) -> list[str]:
+        messages = [{"data": body, "attributes": dict(attributes)} for body, attributes in bodies]
         answer = self._publisher.publish({"topic": self._topic(topic), "messages": messages}, retry=None, timeout=RPC_SECONDS)
         return list(answer.message_ids)
 
+    def parked(self, *message_ids: str) -> list[Parked]:
+        """What is parked of these messages."""
+        return [entry for entry in self.store.parked(limit=1_000) if entry.message_id in message_ids]
+
+    def model(self, uri: str) -> ModelState:
+        state = self.store.read_model(ModelSubject(uri=uri)).state
+        assert state is not None, f"nothing is known of {uri}"
+        return state
+
+    def traffic(self, service: ServiceId) -> dict[str, int]:
+        """The share of each revision that has one."""
+        shown = self.cloud_run.get_service(service.resource_name).traffic_statuses
+        return {each.revision: each.percent for each in shown if each.percent}
+
+    def served_version(self, service: ServiceId) -> int | None:
+        """The model version that the revision with all the traffic pins; None for one that Trimtab has not made."""
+        (name,) = self.traffic(service)
+        found = [each for each in self.cloud_run.list_revisions(service.resource_name) if each.name.endswith(f"/{name}")]
+        variables = {each.name: each.value for each in found[0].containers[0].env} if found else {}
+        pinned = re.findall(r"versions: (\d+)", variables.get("TRIMTAB_MODEL_CONFIG", ""))
+        return int(pinned[0]) if pinned else None
+
+    def condition(self, service: ServiceId) -> tuple[str, str, str]:
+        """Of type Current: status, reason, message."""
+        state = self.state(service)
+        found = [each for each in state.conditions if each.type == "Current"] if state is not None else []
+        return (found[0].status, found[0].reason, found[0].message) if found else ("Unknown", "", "")
+
+    def told(self) -> list[Any]:
+        """The messages on the topic of events since this was last asked."""
+        return self._topics.pull(EVENTS)
+
     def dead_letters(self, topic: str) -> list[Any]:
-        request = {"subscription": self._subscription(f"{topic}-dead-kept"), "max_messages": 100}
+        return self.pull(f"{topic}-dead-kept")
+
+    def pull(self, name: str) -> list[Any]:
+        """Take the messages of a pull subscription, up to 100."""
+        request = {"subscription": self.subscription(name), "max_messages": 100}
         try:
             answer = self._subscriber.pull(request, retry=None, timeout=1.0)
         except DeadlineExceeded:
             return []
-        return [received.message for received in answer.received_messages]
+        received = list(answer.received_messages)
+        if received:
+            done = {"subscription": self.subscription(name), "ack_ids": [each.ack_id for each in received]}
+            self._subscriber.acknowledge(done, retry=None, timeout=RPC_SECONDS)
+        return [each.message for each in received]
 
     def _topic(self, name: str) -> str:
         return f"projects/{self._project}/topics/{name}"
 
-    def _subscription(self, name: str) -> str:
+    def subscription(self, name: str) -> str:
+        """The full name of a topic's subscription."""
         return f"projects/{self._project}/subscriptions/{name}-sub"
 
 

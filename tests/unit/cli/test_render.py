@@ -196,7 +196,7 @@ def test_a_spec_that_leaves_the_template_alone_renders_nothing(tmp_path: Path) -
         ("a: 1\n---\nb: 2\n", "line 3: a second document begins; write one to a file"),
         ("a: [1, 2\n", "line 2: not YAML: expected"),
         ("? [a, b]\n: 1\n", "line 1: a field's name is needed"),
-        ("a: !!python/object:os.system {}\n", "line 1: the tag 'tag:yaml.org,2002:python/object:os.system' is not read; write the value without it"),
+        ("a: !!python/object:os.system {}\n", "line 1: the tag 'tag:yaml.org,2002:python/object:os.system' is not read"),
         ("a: " + "9" * 5_000 + "\n", "a: there is no such field"),
         ("a: " + "[" * 3_000 + "]" * 3_000 + "\n", "nested deeper than 40 levels"),
         ("b: 1\na: \x07\n", "line 2: not YAML: unacceptable character #x0007; leave it out"),

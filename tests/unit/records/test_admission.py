@@ -297,7 +297,9 @@ def test_a_flag_that_is_not_free_is_refused_with_what_to_do_instead(flags: dict[
 def test_what_a_flag_starts_with_names_the_others_where_there_are_some() -> None:
     wrong = {"grpc_channel_arguments": "max_age"}
     assert only(a_spec(extra_flags=wrong)).limit == "a value that the server starts with"
-    assert only(a_spec(extra_flags={**wrong, "num_load_threads": 2})).limit == "a value that the server starts with, beside num_load_threads"
+    assert (
+        only(a_spec(extra_flags={**wrong, "num_load_threads": 2})).limit == "a value that the server starts with, beside num_load_threads"
+    )
 
 
 def test_flags_that_do_not_go_together_are_refused_in_the_servers_words() -> None:

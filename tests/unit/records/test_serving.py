@@ -134,7 +134,9 @@ def test_an_image_is_a_reference_by_dockers_grammar(image: str) -> None:
     assert spec(image=image).image == image
 
 
-@pytest.mark.parametrize("connector", ["$(x)", "not a connector\n", "Main", "a" * 26, "main-", "projects/acme-ml/locations/x/networks/main"])
+@pytest.mark.parametrize(
+    "connector", ["$(x)", "not a connector\n", "Main", "a" * 26, "main-", "projects/acme-ml/locations/x/networks/main"]
+)
 def test_a_connector_has_a_name_that_cloud_run_gives(connector: str) -> None:
     refused("vpc_access.connector", vpc_access={"connector": connector})
 

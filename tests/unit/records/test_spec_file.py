@@ -131,9 +131,7 @@ def test_too_long_a_text_is_told_its_characters() -> None:
 
 def test_names_of_networks_are_told_by_their_form_and_not_by_a_pattern() -> None:
     said = wrong(vpc_access={"network_interfaces": [{"network": "a b,c"}]})
-    assert said == [
-        "spec.serving.vpc_access.network_interfaces.0.network: 'a b,c': want a network's name, or projects/P/global/networks/N"
-    ]
+    assert said == ["spec.serving.vpc_access.network_interfaces.0.network: 'a b,c': want a network's name, or projects/P/global/networks/N"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ adopted service may then break the rules that Cloud Run has not got, and is told
 This module reads protobuf's rules of batching and so loads protobuf; the records themselves do not.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Self
 
@@ -30,6 +29,7 @@ from shared.records.images import Image, TfServingImage, image_refusals, is_with
 from shared.records.refusal import Authority, Refusal, in_the_servers_words, shown
 from shared.records.server_flags import flag_refusals, release_refusals
 from shared.records.service import Autonomy, ServiceSpec
+from shared.records.service_accounts import account_refusals
 from shared.records.serving import EXPANSION, ModelSource, ServingSpec
 from shared.records.subject import ServiceId
 from shared.tfserving.batching import effective
@@ -42,11 +42,6 @@ MAX_NETWORK_INTERFACES = 1
 OUR_PREFIX = "TRIMTAB_"
 PLATFORM_PREFIX = "K_"
 """Knative's names; Cloud Run sets K_SERVICE, K_REVISION and K_CONFIGURATION today."""
-_IAM_DOMAIN = ".iam.gserviceaccount.com"
-_COMPUTE_ACCOUNT = re.compile(r"[0-9]+-compute@developer\.gserviceaccount\.com")
-"""The default account of Compute Engine, which a project has by its number."""
-_APP_ENGINE_DOMAIN = "appspot.gserviceaccount.com"
-"""The default account of App Engine is its project's id at this."""
 _AS_IT_RUNS = frozenset(
     {"spec.serving.image", "spec.serving.service_account", "spec.serving.gpu_zonal_redundancy", "spec.serving.own_entry"}
 )
@@ -247,30 +242,9 @@ _SHAPE_FIELDS = {
 
 
 def _account_refusals(service: ServiceId, serving: ServingSpec, allowed: AllowLists) -> Iterator[Refusal]:
-    account = serving.service_account
-    if account is None:
-        return
-    field = "spec.serving.service_account"
-    yield from _listed(field, "service account", account, allowed.service_accounts)
-    name, _, domain = account.rpartition("@")
-    home = domain.removesuffix(_IAM_DOMAIN) if domain.endswith(_IAM_DOMAIN) else name if domain == _APP_ENGINE_DOMAIN else None
-    if home is None and _COMPUTE_ACCOUNT.fullmatch(account) is None:
-        yield Refusal(
-            field=field,
-            value=shown(account),
-            limit=f"name@{_home(service.project)}{_IAM_DOMAIN}",
-            why="this is no service account's address, and Cloud Run runs services as nothing else",
-            fix="name a service account",
-            authority=Authority.CLOUD_RUN,
-        )
-    elif home is not None and home != _home(service.project) and allowed.service_accounts is None:
-        yield _trimtab(
-            field,
-            account,
-            f"an account of the service's own project, name@{_home(service.project)}{_IAM_DOMAIN}",
-            f"it belongs to the project {shown(home)}, and its rights would pass to this service",
-            "use an account of the service's project, or have TRIMTAB_ALLOWED_SERVICE_ACCOUNTS name this one",
-        )
+    if serving.service_account is not None:
+        yield from _listed("spec.serving.service_account", "service account", serving.service_account, allowed.service_accounts)
+        yield from account_refusals(serving.service_account, project=service.project, others_allowed=allowed.service_accounts is not None)
 
 
 def _own_entry_refusals(serving: ServingSpec) -> Iterator[Refusal]:
@@ -285,12 +259,6 @@ def _own_entry_refusals(serving: ServingSpec) -> Iterator[Refusal]:
             "Cloud Run puts a variable's value there when an instance starts, so that what the server gets is not what the spec says",
             "write the value itself",
         )
-
-
-def _home(project: str) -> str:
-    """The project's part of its service accounts' addresses: `example.com:acme-ml` is `acme-ml.example.com` there."""
-    domain, colon, name = project.rpartition(":")
-    return f"{name}.{domain}" if colon else project
 
 
 def _network_refusals(serving: ServingSpec) -> Iterator[Refusal]:

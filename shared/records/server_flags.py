@@ -94,7 +94,7 @@ def release_refusals(image: TfServingImage | None) -> Iterator[Refusal]:
     if image is not None and image.is_older_than(OLDEST_RELEASE):
         yield Refusal(
             field="spec.serving.image",
-            value=shown(image.tag),
+            value=f"tensorflow/serving:{shown(image.tag)}",
             limit=f"TF Serving {OLDEST_RELEASE} or newer",
             why=f"TF Serving {image.tag} does not have all that Trimtab renders and reads; it says "
             '"unknown argument: --grpc_max_threads" and goes on',

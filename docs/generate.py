@@ -16,7 +16,22 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from shared.control import conditions, remedies, timing
-from shared.records import commands, decision, facts, fleet, model, outgoing, parked, plan, rollout, server_flags, service, signals, state
+from shared.records import (
+    commands,
+    decision,
+    facts,
+    fleet,
+    hold_change,
+    model,
+    outgoing,
+    parked,
+    plan,
+    rollout,
+    server_flags,
+    service,
+    signals,
+    state,
+)
 from shared.records.command_schema import command_schema
 from shared.records.spec_schema import documented, field_rows, json_schema
 from shared.settings import PREFIX, Settings
@@ -132,6 +147,7 @@ def documents_page() -> str:
 EVENT_DATA: dict[outgoing.EventType, tuple[str, type[BaseModel]]] = {
     outgoing.EventType.DECISION: ("the decision's record", decision.Decision),
     outgoing.EventType.ROLLOUT: ("how the rollout ended, and the service", rollout.LastRollout),
+    outgoing.EventType.HOLD: ("the hold, its service and who gave it", hold_change.HoldChange),
     outgoing.EventType.PARKED: ("the parked entry, without body and attributes", parked.Parked),
 }
 

@@ -42,7 +42,7 @@ def redrive(
     if parked is None:
         return refused(_no_such_event(command.key))
     if parked.source == RECONCILE and parked.subject is not None:
-        answer = _looked_at_again(parked, bus)
+        answer = _looked_at_again(parked, ServiceId.parse(parked.subject), store, bus)
         if answer is not None:
             return answer
     else:
@@ -107,10 +107,17 @@ def _not_theirs(parked: Parked, data: bytes, caller: Caller, grants: Grants) -> 
     return forbidden([Problem("key", parked.key, text, "have somebody redrive it who may give that command")])
 
 
-def _looked_at_again(parked: Parked, bus: Bus) -> NotDone | None:
-    """What reconcile itself parked was no message: a document is looked at again, a fact is behind the cursor for good."""
-    if parked.key.startswith(_LOOKED_AT) and parked.subject is not None:
-        bus.publish_wakes([Wake.of(ServiceId.parse(parked.subject), f"redrive {parked.key}")])
+def _looked_at_again(parked: Parked, service: ServiceId, store: CommandStore, bus: Bus) -> NotDone | None:
+    """What reconcile itself parked was no message: its service is looked at again, where that can help.
+
+    An alert that came before there was a spec is folded by the first look that finds one; a fact that could not be read is behind the
+    cursor for good.
+    """
+    if parked.code is ParkCode.NO_SPEC and store.read_spec(service).document is None:
+        fix = "apply one, and the alert is taken up; or discard this"
+        return refused(Problem("key", parked.key, f"there still is no spec of {service}", fix), code=ParkCode.NO_SPEC)
+    if parked.code is ParkCode.NO_SPEC or parked.key.startswith(_LOOKED_AT):
+        bus.publish_wakes([Wake.of(service, f"redrive {parked.key}")])
         return None
     text = "reconcile has passed over this fact, and facts are folded once"
     fix = "an incident that lasts is reported again by its policy's next notification; discard this"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from shared.control.command_verdict import NotDone, forbidden, refused
-from shared.control.commands import Setting, effect, fleet_effect
+from shared.control.commands import Setting, author_of, effect, fleet_effect
 from shared.errors import Refused, Retry, ServiceMissing, TokenConflict
 from shared.handlers.command_parked import discard, redrive
 from shared.ports import Bus, Clock, CommandStore, EventBus, Redriver, ServiceDeleter, StateReader
@@ -19,9 +19,11 @@ from shared.records.commands import (
     RollbackCommand,
     service_of,
 )
+from shared.records.fleet import Fleet
+from shared.records.hold_change import HoldChange
 from shared.records.parked import ParkCode
 from shared.records.rights import Caller, Grants
-from shared.records.service import ServiceDocument
+from shared.records.service import Hold, ServiceDocument
 from shared.records.spec_problems import Problem
 from shared.records.subject import ServiceId, Wake
 
@@ -48,7 +50,7 @@ class CommandPorts:
     trusted_local: bool = False
     """Nobody but the owner of this machine can call: everything is allowed, and no token is asked for."""
     events: EventBus | None = None
-    """Where it is told that a command was parked."""
+    """Where it is told that a command was parked, and that a hold was given or released."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ def _on_service(fact: CommandFact, service: ServiceId, caller: Caller, ports: Co
             # What it asked for may be what it did itself when it came first.
             if ports.store.has_command(service, fact.command_id):
                 _wake(service, fact, ports)
+                _tell(fact, _holds(reading.document), ports)
                 return _done_before(generation)
             return _not_done(verdict, generation, detail=deleted)
         if isinstance(command, DeleteCommand) and command.delete_cloud_run_service is not None and not deleted:
@@ -119,6 +122,7 @@ def _on_service(fact: CommandFact, service: ServiceId, caller: Caller, ports: Co
         except TokenConflict:
             continue
         _wake(service, fact, ports)
+        _tell(fact, _holds(reading.document if outcome == "duplicate" else verdict.document), ports)
         if outcome == "duplicate":
             return _done_before(generation)
         return Outcome("done", _generation(verdict.document), "; ".join(filter(None, (verdict.detail, deleted))))
@@ -133,12 +137,14 @@ def _on_fleet(fact: CommandFact, ports: CommandPorts) -> Outcome:
         verdict = fleet_effect(fact, reading.fleet, ports.clock.now())
         if isinstance(verdict, NotDone):
             if ports.store.has_command(None, fact.command_id):
+                _tell(fact, _fleet_holds(reading.fleet), ports)
                 return _done_before()
             return _not_done(verdict)
         try:
             outcome = ports.store.commit_fleet(fact, fleet=verdict.fleet, token=reading.token)
         except TokenConflict:
             continue
+        _tell(fact, _fleet_holds(reading.fleet if outcome == "duplicate" else verdict.fleet), ports)
         return Outcome("done", detail=verdict.detail) if outcome == "created" else _done_before()
     raise Retry(f"the fleet's document: {COMMIT_TRIES} other commands were done meanwhile", after_seconds=CONTENDED_SECONDS)
 
@@ -166,6 +172,21 @@ def _delete_cloud_run(service: ServiceId, ports: CommandPorts) -> str | NotDone:
 def _wake(service: ServiceId, fact: CommandFact, ports: CommandPorts) -> None:
     """Also for a duplicate: the first one may have died before its wake."""
     ports.bus.publish_wakes([Wake.of(service, f"command {fact.command.command} {fact.command_id}")])
+
+
+def _tell(fact: CommandFact, holds: tuple[Hold, ...], ports: CommandPorts) -> None:
+    """Also for a duplicate: the first one may have died before it told."""
+    change = HoldChange.of(fact, holds, author_of(fact))
+    if change is not None and ports.events is not None:
+        ports.events.publish_events([change.event(fact.published_at or ports.clock.now())])
+
+
+def _holds(document: ServiceDocument | None) -> tuple[Hold, ...]:
+    return () if document is None else document.holds
+
+
+def _fleet_holds(fleet: Fleet) -> tuple[Hold, ...]:
+    return () if fleet.hold is None else (fleet.hold,)
 
 
 def _done_before(generation: int | None = None) -> Outcome:

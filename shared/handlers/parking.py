@@ -42,7 +42,7 @@ def facts_without_spec(service: ServiceId, facts: Sequence[StoredFact], now: dat
     Changes by others to a service that nobody gave to Trimtab are nobody's business here; older alerts are those of a service that was
     deleted, whose cursor went with it.
     """
-    reason = f"there is no spec for {service}: apply one to let Trimtab look after it, then redrive this"
+    reason = f"there is no spec for {service}: apply one to let Trimtab look after it, and this alert is taken up as well; else discard it"
     return [
         Parked.of(
             code=ParkCode.NO_SPEC,

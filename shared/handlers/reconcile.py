@@ -128,7 +128,10 @@ def _look(service: ServiceId, trigger: str, ports: ReconcilePorts) -> str:
     before = snapshot.state or ServiceState(id=service)
     if _announced_elsewhere(before, began):
         return "a change announced by another look is under way"
-    folded = _fold(service, before, ports, pages=PAGES_PER_LOOK if snapshot.document is not None else 1)
+    if snapshot.document is None:
+        folded = _fold(service, before, ports, pages=1)
+    else:
+        folded = _fold(service, _taken_up(before), ports, pages=PAGES_PER_LOOK)
     if folded.facts and (ports.clock.now() - began).total_seconds() > LOOK_WITHIN_SECONDS:
         return _only_folded(service, snapshot, folded, ports)
     _check_time(service, began, ports)
@@ -226,11 +229,22 @@ def _fold(service: ServiceId, state: ServiceState, ports: ReconcilePorts, *, pag
     return _Folded(state, tuple(unreadable), tuple(facts), more)
 
 
+def _taken_up(state: ServiceState) -> ServiceState:
+    """There is a spec: what was passed while there was none is folded now."""
+    if state.passed_from is None:
+        return state
+    return state.model_copy(update={"cursor": state.passed_from or None, "passed_from": None})
+
+
 def _without_spec(service: ServiceId, snapshot: Snapshot, folded: _Folded, ports: ReconcilePorts) -> str:
     """Alerts of a service nobody gave to Trimtab are parked; the cursor moves on, so that they are parked once."""
     before = snapshot.state or ServiceState(id=service)
+    passed_from = before.passed_from
+    if folded.facts and passed_from is None:
+        passed_from = before.cursor or ""
     # A state that outlived its spec must not be looked at every minute, nor count in the fleet's dollars.
-    state = before.model_copy(update={"cursor": folded.state.cursor, "next_look_at": None, "usd_per_hour_at_max": None})
+    settled = {"next_look_at": None, "usd_per_hour_at_max": None}
+    state = before.model_copy(update={"cursor": folded.state.cursor, "passed_from": passed_from, **settled})
     if not folded.facts and not folded.unreadable and state == before:
         return "no spec, nothing to park"
     now = ports.clock.now()

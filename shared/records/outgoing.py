@@ -19,6 +19,8 @@ class EventType(StrEnum):
     """Something was changed, recommended or refused for a service; the data is the decision's record."""
     ROLLOUT = "trimtab.rollout.v1"
     """A rollout ended: promoted, failed, superseded or overtaken; the data says of which revision, and why."""
+    HOLD = "trimtab.hold.v1"
+    """Somebody gave or released a hold by command; the data says which, of which service and by whom."""
     PARKED = "trimtab.parked.v1"
     """An event could never work and was parked; the data says why and under which key, without its body."""
 
@@ -29,7 +31,7 @@ class OutgoingEvent(Record):
     id: ShortText
     type: EventType
     subject: ShortText
-    """The service as `project:region:name`; of a parked event that names none, the function that parked it."""
+    """The service as `project:region:name`; `fleet` of a hold of all of them; of a parked event of no service, who parked it."""
     time: UtcTime
     data: dict[str, Any]
 

@@ -189,7 +189,9 @@ class ServiceState(Record):
     schema_version: Literal[1] = 1
     id: ServiceId
     cursor: str | None = None
-    """The position of the last folded fact."""
+    """The position of the last fact that was folded, or passed while there was no spec."""
+    passed_from: str | None = None
+    """After which position facts were passed while there was no spec, to be folded once there is one; empty: from the first; None: none."""
     desired: Desired | None = None
     observed: Observed | None = None
     incidents: Annotated[tuple[Incident, ...], Field(max_length=KEPT_INCIDENTS)] = ()

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,6 +13,7 @@ from shared.handlers.answer import Handled, Reply
 from shared.handlers.command import receive_command
 from shared.local.sqlite_store import SqliteStore
 from shared.records.commands import DELETE_WORDS
+from shared.records.outgoing import OutgoingEvent
 from shared.records.parked import ParkCode
 from shared.records.rollout import Served
 from shared.records.service import ServiceDocument
@@ -91,6 +92,50 @@ def test_a_hold_and_its_release(scene: Scene) -> None:
     assert told(ask(scene, {"command": "release", "command_id": "r1", "service": SERVICE, "hold_id": "h1"})) == (200, "done")
     assert stored(scene).holds == ()
     assert [wake.reason for wake in scene.bus.wakes] == ["command apply c1", "command hold h1", "command release r1"]
+
+
+class Told:
+    """An event bus that keeps what it is given; `fails` is raised once, before anything is kept."""
+
+    def __init__(self, fails: Exception | None = None) -> None:
+        self.events: list[OutgoingEvent] = []
+        self._fails = fails
+
+    def publish_events(self, events: Sequence[OutgoingEvent]) -> None:
+        if self._fails is not None:
+            failure, self._fails = self._fails, None
+            raise failure
+        self.events += events
+
+
+HOLD = {"command": "hold", "command_id": "h1", "reason": "launch day", "minutes": 30}
+
+
+@pytest.mark.parametrize(("of", "subject"), [({"service": SERVICE}, SERVICE), ({"all": True}, "fleet")])
+def test_a_hold_and_its_release_are_told_and_a_repeat_is_told_under_the_same_id(scene: Scene, of: dict[str, Any], subject: str) -> None:
+    told_of = Told()
+    scene.settings["events"] = told_of
+    ask(scene, APPLY)
+    for _ in range(2):
+        ask(scene, HOLD | of)
+        scene.clock.advance(60)
+    release = {"command": "release", "command_id": "r1", **({"service": SERVICE} if "service" in of else {}), "hold_id": "h1"}
+    ask(scene, release)
+    first, again, released = told_of.events
+    assert (first.type, first.subject, first.data["change"], first.data["author"]) == ("trimtab.hold.v1", subject, "held", ALICE)
+    assert (first.data["hold"]["reason"], first.data["hold"]["expires_at"]) == ("launch day", "2026-11-30T03:30:00Z")
+    assert first == again
+    assert (released.data["change"], released.data["hold_id"], released.data["command_id"]) == ("released", "h1", "r1")
+    assert len({first.id, released.id}) == 2
+
+
+def test_a_hold_that_could_not_be_told_is_told_when_the_command_comes_again(scene: Scene) -> None:
+    told_of = Told(fails=Retry("the topic is away"))
+    scene.settings["events"] = told_of
+    ask(scene, APPLY)
+    assert ask(scene, HOLD | {"service": SERVICE}).status == 503
+    assert told(ask(scene, HOLD | {"service": SERVICE})) == (200, "duplicate")
+    assert [event.data["hold_id"] for event in told_of.events] == ["h1"]
 
 
 def test_a_hold_of_all_services_and_its_release(scene: Scene) -> None:

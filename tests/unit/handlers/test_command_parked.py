@@ -18,6 +18,7 @@ from shared.local.sqlite_store import SqliteStore
 from shared.records.parked import BODY_LIMIT_BYTES, ParkCode, Parked
 from tests.support.builders import NOW, RANKER
 from tests.support.clocks import HandClock
+from tests.support.commands import RANKER as RANKER_FILE
 from tests.unit.handlers.twins_command import ALICE, MemoryCommands, Republished, Scene, bearer, grant, pushed
 
 
@@ -137,10 +138,23 @@ def test_a_document_that_could_not_be_read_is_looked_at_again(scene: Scene) -> N
 def test_a_fact_that_reconcile_passed_over_cannot_go_back_and_the_answer_says_why(scene: Scene) -> None:
     key = f"{RANKER}:0.a:open"
     about = {"source": "reconcile", "body": b"{}", "now": NOW, "subject": str(RANKER), "key": key}
-    scene.store.park(Parked.of(code=ParkCode.NO_SPEC, reason="r", **about))  # type: ignore[arg-type]
+    scene.store.park(Parked.of(code=ParkCode.UNREADABLE_RECORD, reason="r", **about))  # type: ignore[arg-type]
     reply = ask(scene, {"command": "redrive", "key": key})
     assert (reply.status, keys(scene)) == (400, [key])
     assert "facts are folded once" in reply.content["problems"][0]["problem"]
+
+
+def test_an_alert_without_a_spec_waits_for_one_and_then_its_service_is_looked_at(scene: Scene) -> None:
+    key = f"{RANKER}:0.a:open"
+    about = {"source": "reconcile", "body": b"{}", "now": NOW, "subject": str(RANKER), "key": key}
+    scene.store.park(Parked.of(code=ParkCode.NO_SPEC, reason="r", **about))  # type: ignore[arg-type]
+    reply = ask(scene, {"command": "redrive", "key": key})
+    assert (reply.status, keys(scene)) == (400, [key])
+    assert "there still is no spec" in reply.content["problems"][0]["problem"]
+    applied = ask(scene, {"command": "apply", "service": str(RANKER), "spec": RANKER_FILE["spec"], "command_id": "a"})
+    assert applied.content["outcome"] == "done"
+    assert ask(scene, {"command": "redrive", "key": key, "command_id": "c2"}).content["outcome"] == "done"
+    assert (keys(scene), scene.bus.wakes[-1].reason) == ([], f"redrive {key}")
 
 
 def test_a_parked_command_gains_no_rights_on_its_way_back(scene: Scene) -> None:

@@ -140,6 +140,21 @@ def test_thousands_of_facts_without_a_spec_are_parked_page_by_page() -> None:
     assert len(house.store.parked(limit=5_000)) == 1_001
 
 
+def test_alerts_that_came_before_the_spec_are_taken_up_by_the_first_look_that_finds_one() -> None:
+    house = House(adopted=False)
+    house.hear(501)
+    assert [house.look() for _ in range(2)] == ["no spec: 500 parked", "no spec: 1 parked"]
+    house.store.put_service(document(), if_generation=None)
+    house.look()
+    state = house.store.read(RANKER).state
+    assert state is not None
+    assert (state.open_incident_count, state.passed_from) == (501, None)
+    house.look()
+    again = house.store.read(RANKER).state
+    assert again is not None
+    assert again.open_incident_count == 501
+
+
 def test_a_service_nobody_knows_leaves_nothing_behind() -> None:
     house = House(adopted=False)
     assert house.look() == "no spec, nothing to park"

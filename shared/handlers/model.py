@@ -63,8 +63,8 @@ def reconcile_model(model: ModelSubject, trigger: str, ports: ModelPorts) -> str
         return "somebody else looks at the same time"
 
 
-def known_versions(uri: str, ports: ModelPorts) -> tuple[int, ...]:
-    """The complete versions that the last look found, the newest first; none where that is not known.
+def known_versions(uri: str, ports: ModelPorts) -> dict[int, int]:
+    """The complete versions that the last look found, the newest first, each with the bytes of its files; none where that is not known.
 
     A model that nobody looks after yet, because no spec named it when it was uploaded, is woken.
     """
@@ -72,13 +72,16 @@ def known_versions(uri: str, ports: ModelPorts) -> tuple[int, ...]:
     try:
         snapshot = ports.store.read_model(model)
         if snapshot.unreadable is not None:
-            return ()
+            return {}
         if snapshot.state is None or snapshot.state.next_look_at is None:
             ports.bus.publish_wakes([Wake.of_model(uri, "a service follows it now")])
     except Retry as unknown:
         log.event("WARNING", "the model's versions are not known: what runs stays", model=uri, reason=unknown.reason)
-        return ()
-    return snapshot.state.complete if snapshot.state is not None else ()
+        return {}
+    if snapshot.state is None:
+        return {}
+    sizes = {each.version: each.size_bytes for each in snapshot.state.versions if each.outcome == "complete"}
+    return dict(sorted(sizes.items(), reverse=True))
 
 
 def _look(model: ModelSubject, state: ModelState, token: str | None, trigger: str, ports: ModelPorts, *, now: datetime) -> str:

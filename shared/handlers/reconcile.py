@@ -177,11 +177,11 @@ def _observe(service: ServiceId, document: ServiceDocument, state: ServiceState,
     return (looked if seen is None else looked.model_copy(update={"template": seen.view})), seen
 
 
-def _versions(document: ServiceDocument, ports: ReconcilePorts) -> tuple[int, ...]:
+def _versions(document: ServiceDocument, ports: ReconcilePorts) -> dict[int, int]:
     """The complete versions of the model, where the spec follows the latest one."""
     model = document.spec.serving.model if document.spec.serving is not None else None
     if model is None or isinstance(model.version, int) or document.model_uri is None or ports.model_ports is None:
-        return ()
+        return {}
     return known_versions(document.model_uri, ports.model_ports)
 
 

@@ -1,10 +1,12 @@
 """The template's part of a look: what the service's template is next to what the spec asks for, and the writes of a rollout."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 
 from shared import log
+from shared.cloudrun.quantities import quantity
 from shared.control.desired import VersionUnknown, desired_serving
 from shared.control.rollout import refused, sent
 from shared.control.rollout_parts import to_restore, traffic_when_promoted, traffic_while_starting
@@ -14,19 +16,21 @@ from shared.records.metric import Unknown
 from shared.records.observed import RevisionReading, ServiceReading
 from shared.records.rollout import KEPT_TRAFFIC_TARGETS, Probe, Rollout, RolloutPhase, TemplateView
 from shared.records.service import ServiceDocument
-from shared.records.serving import DesiredServing, TrafficTarget
+from shared.records.serving import DesiredServing, ModelSource, TrafficTarget
 from shared.records.state import ServiceState
 from shared.records.subject import ServiceId
 from shared.rendering.differences import Difference, differences
 from shared.rendering.document import read_document, rendered_document
 from shared.rendering.messages import Json
 from shared.rendering.names import template_hash, value_hash
+from shared.tfserving.model_files_findings import findings
 
 WRITE_TRIES = 3
 """The platform bumps etags by itself; two more looks get past one such bump and its end."""
 CHANGES_SHOWN = 10
 SHORT_LIMIT = 256
 VALUE_SHOWN = 40
+NO_VERSIONS: Mapping[int, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -45,15 +49,17 @@ def see(
     platform: TemplatePlatform,
     prober: Prober | None,
     *,
-    versions: Sequence[int] = (),
+    versions: Mapping[int, int] = NO_VERSIONS,
 ) -> Seen:
-    """Look at the template. `versions` are the complete ones of the model, the newest first, where the spec asks for the latest.
+    """Look at the template.
+
+    `versions` are the complete ones of the model, the newest first, each with the bytes of its files, where the spec asks for the latest.
 
     Raises:
         Retry: Cloud Run could not be asked.
         Refused: Cloud Run does not let us read a revision.
     """
-    choice = _choice(document, state, reading.document, versions)
+    choice = _choice(document, state, reading.document, tuple(versions))
     wanted = choice.desired
     rollout = state.rollout
     candidate = platform.get_revision(document.id, rollout.revision) if rollout is not None else None
@@ -67,6 +73,7 @@ def see(
         return Seen(TemplateView.model_validate({**common, "wanted_hash": wanted, "differs": False}), None, reading.document)
     after = choice.after
     found = [each for each in differences(reading.document, after) if each.new_revision]
+    shown = [*_memory_note(wanted, versions), *map(_shown, found[:CHANGES_SHOWN])] if found else []
     view = TemplateView.model_validate(
         {
             **common,
@@ -74,7 +81,7 @@ def see(
             "desired_hash": value_hash(wanted.to_stored()),
             "differs": bool(found),
             "left_out": choice.left_out,
-            "changes": tuple(_shown(each) for each in found[:CHANGES_SHOWN]),
+            "changes": tuple(shown[:CHANGES_SHOWN]),
             "start_up_seconds": wanted.start_up_seconds or 240,
             "probe": _probe(document, rollout, candidate, reading.document, prober),
         }
@@ -177,6 +184,18 @@ def _probe(
     if not uri:
         return Probe(ok=False, detail="the candidate has no address yet")
     return prober.predict(str(uri), model=serving.model.name, body=serving.golden_request)
+
+
+def _memory_note(wanted: DesiredServing, versions: Mapping[int, int]) -> list[str]:
+    """That the version may not fit into the instance. It is tried all the same: the size is an estimate, and a candidate has no traffic."""
+    model = wanted.model
+    size_bytes = versions.get(model.version or 0, 0) if model is not None else 0
+    if model is None or wanted.memory is None or not size_bytes:
+        return []
+    copied = model.source is ModelSource.COPIED
+    memory_bytes = int(quantity(wanted.memory) or 0) or None
+    found = findings(None, size_bytes=size_bytes, batching_enabled=False, memory_bytes=memory_bytes, copied_into_memory=copied)
+    return [f"version {model.version} may not fit: {each.text}"[:SHORT_LIMIT] for each in found]
 
 
 def _shown(change: Difference) -> str:

@@ -35,8 +35,8 @@ class HoldChange(Record):
             hold = next((each for each in holds if each.hold_id == hold_id), None)
             return cls(change="held", service=command.service, hold_id=hold_id, hold=hold, author=author, command_id=fact.command_id)
         if isinstance(command, ReleaseCommand):
-            hold_id = command.hold_id
-            return cls(change="released", service=command.service, hold_id=hold_id, author=author, command_id=fact.command_id)
+            ended = command.hold_id
+            return cls(change="released", service=command.service, hold_id=ended, author=author, command_id=fact.command_id)
         return None
 
     def event(self, at: datetime) -> OutgoingEvent:

@@ -427,3 +427,15 @@ def test_whatever_breaks_wherever_the_same_version_is_served_in_the_end(fault: F
             different[f"{fault} at {number}: {effect}"] = {key: (end[key], other[key]) for key in end if end[key] != other[key]}
         assert trace.struck
     assert different == {}
+
+
+def test_a_version_that_may_be_too_large_is_tried_and_the_decision_says_so() -> None:
+    harbour = Harbour().upload(7).settled()
+    snapshot = harbour.models.read_model(MODEL)
+    large = harbour.version(7).model_copy(update={"version": 8, "folder": "8", "size_bytes": 15 * 2**30})
+    state = harbour.model().model_copy(update={"versions": (*harbour.model().versions, large)})
+    harbour.models.commit_model(MODEL, token=snapshot.token, state=state)
+    harbour.bus.publish_wakes([Wake.of(RANKER, "a new version")])
+    harbour.run()
+    told = harbour.store.decisions(RANKER, limit=1)[0].model_dump_json()
+    assert "version 8 may not fit: The instance has 16.00 GiB; the version needs 18.00 GiB" in told

@@ -213,9 +213,9 @@ def test_a_model_without_followers_is_not_listed_and_comes_to_rest() -> None:
 
 def test_the_first_service_that_follows_a_model_wakes_it() -> None:
     quay = Quay(followed=False)
-    assert known_versions(MODEL.uri, quay.ports) == ()
+    assert known_versions(MODEL.uri, quay.ports) == {}
     quay.look()
-    assert known_versions(MODEL.uri, quay.ports) == ()
+    assert known_versions(MODEL.uri, quay.ports) == {}
     assert quay.bus.wakes == [Wake.of_model(MODEL.uri, "a service follows it now")] * 2
     quay.store.close()
 
@@ -224,7 +224,7 @@ def test_a_model_that_is_looked_after_is_not_woken_by_being_asked_for(quay: Quay
     quay.put("7")
     quay.settle()
     before = len(quay.bus.wakes)
-    assert known_versions(MODEL.uri, quay.ports) == (7,)
+    assert list(known_versions(MODEL.uri, quay.ports)) == [7]
     assert len(quay.bus.wakes) == before
 
 
@@ -234,7 +234,7 @@ def test_versions_that_cannot_be_read_are_none(quay: Quay) -> None:
             raise Retry("unavailable")
 
     store = Away(":memory:", quay.clock)
-    assert known_versions(MODEL.uri, replace(quay.ports, store=store)) == ()
+    assert known_versions(MODEL.uri, replace(quay.ports, store=store)) == {}
     store.close()
 
 

@@ -53,7 +53,7 @@ ServiceCommand = ApplyCommand | PatchCommand | HoldCommand | ReleaseCommand | Ro
 
 
 def effect(fact: CommandFact, document: ServiceDocument | None, setting: Setting, state: ServiceState | None = None) -> Changed | NotDone:
-    """What the command does to the document of its service. `state` is asked by a rollback that names no revision."""
+    """What the command does to the document of its service. `state` is asked by a rollback that names no revision, and by a pin."""
     command = fact.command
     if isinstance(command, ApplyCommand):
         return _apply(command, fact, document, setting)
@@ -63,7 +63,7 @@ def effect(fact: CommandFact, document: ServiceDocument | None, setting: Setting
     if isinstance(command, PatchCommand):
         return _patch(command, fact, document, setting)
     if isinstance(command, HoldCommand):
-        return hold_service(command, fact, document, author_of(fact), setting.now)
+        return hold_service(command, fact, document, author_of(fact), setting.now, state=state)
     if isinstance(command, ReleaseCommand):
         return release_service(command, document, setting.now)
     if isinstance(command, RollbackCommand):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from shared.control import rollout, way_down
+from shared.control import pins, rollout, way_down
 from shared.control.ceilings import ceilings, usd_at_max
 from shared.control.conditions import conditions
 from shared.control.episodes import advance, fresh, open_signals
@@ -145,6 +145,8 @@ def _weigh(scene: Scene, observation: Observation) -> tuple[list[Wish], list[Ref
         noted += rest.denials
         for wish in rest.by_field.values():
             wishes.by_field.setdefault(wish.field, wish)
+    for wish in pins.for_pins(scene):
+        wishes.by_field[wish.field] = wish
     granted, refusals = _through_guards(scene, wishes)
     if granted:
         brake = check_brake(scene.service, observation, scene.now)
@@ -194,11 +196,13 @@ def _news(scene: Scene) -> Iterable[Denial]:
     for change in state.foreign_changes:
         if change.seen_at == now:
             who = change.modifier or "somebody else"
+            kept = pins.value_of(scene.service.document.holds, change.field, now) is None
             yield Denial(
                 code=DenialCode.FOREIGN_CHANGE,
                 field=change.field,
                 wanted=change.ours,
-                message=f"{who} set {change.field} to {change.theirs} (Trimtab had it at {change.ours}); their value is kept",
+                message=f"{who} set {change.field} to {change.theirs} (Trimtab had it at {change.ours}); "
+                f"{'their value is kept' if kept else 'a pin keeps it, and it is put back'}",
             )
     last = state.last_act
     if last is not None and last.at == now and last.outcome == "refused":

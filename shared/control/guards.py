@@ -10,13 +10,14 @@ from shared.control.timing import (
     ATTEMPT_WINDOW_SECONDS,
     FOREIGN_CHANGE_SECONDS,
     OUT_COOLDOWN_SECONDS,
+    PIN_REST_SECONDS,
     REFUSED_WRITE_SECONDS,
     UNWRITTEN_AT_MOST_SECONDS,
     UNWRITTEN_SECONDS,
 )
 from shared.records.observed import Observed, ScalingMode
 from shared.records.plan import Denial, DenialCode
-from shared.records.service import Hold, OwnedField
+from shared.records.service import Hold, HoldKind, OwnedField
 from shared.records.snapshot import ManagedService, Observation
 
 
@@ -70,13 +71,15 @@ def _fleet_hold(wish: Wish, service: ManagedService, _observed: Observed, now: d
 
 def _hold(wish: Wish, service: ManagedService, _observed: Observed, now: datetime) -> Refusal | None:
     for hold in service.document.holds:
-        if hold.stops(wish.field, now):
+        if hold.stops(wish.field, now) and not (wish.pinned and hold.kind is HoldKind.PIN):
             what = wish.field if hold.fields else "the service"
             return _refuse(wish, DenialCode.HOLD, f"{what} is {_words(hold)}", hold.expires_at)
     return None
 
 
 def _foreign_change(wish: Wish, service: ManagedService, _observed: Observed, now: datetime) -> Refusal | None:
+    if wish.pinned:
+        return None
     for change in service.state.foreign_changes:
         again_at = change.seen_at + timedelta(seconds=FOREIGN_CHANGE_SECONDS)
         if change.field == wish.field and now < again_at:
@@ -142,6 +145,16 @@ def _unwritten(wish: Wish, service: ManagedService, _observed: Observed, now: da
     return _refuse(wish, DenialCode.WRITE_FAILED, message, again_at)
 
 
+def _pin_rest(wish: Wish, service: ManagedService, _observed: Observed, now: datetime) -> Refusal | None:
+    """What a pin keeps is put back at once, but two writers must not answer each other without a pause."""
+    last = service.state.last_act
+    if not wish.pinned or last is None or now >= last.at + timedelta(seconds=PIN_REST_SECONDS):
+        return None
+    again_at = last.at + timedelta(seconds=PIN_REST_SECONDS)
+    message = f"{wish.reason}; Trimtab changed the bounds at {last.at:%H:%M:%S} UTC, and puts this back from {again_at:%H:%M:%S} on"
+    return _refuse(wish, DenialCode.COOLDOWN, message, again_at)
+
+
 def _cooldown(wish: Wish, service: ManagedService, _observed: Observed, now: datetime) -> Refusal | None:
     if not wish.outward or wish.signal is None:
         return None
@@ -176,6 +189,7 @@ GUARDS = (
     _quota,
     _refused_write,
     _unwritten,
+    _pin_rest,
     _cooldown,
     _attempts,
 )

@@ -52,6 +52,8 @@ class Wish:
     signal: Signal | None = None
     limited_by: Ceiling | None = None
     while_unknown: bool = False
+    pinned: bool = False
+    """Whether it puts back what a pin keeps."""
 
     @property
     def outward(self) -> bool:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from shared.cloudrun.conditions import VerdictKind, meaning_of
+from shared.control.pins import template_pin
 from shared.control.rollout_parts import Step, all_on, candidate, stopped
 from shared.control.rollout_start import start
 from shared.control.timing import (
@@ -152,11 +153,11 @@ def _moved_by_others(look: _Look) -> bool:
 def _superseded(look: _Look) -> Step | None:
     """The end of a rollout whose template nobody wants any more, or whose traffic somebody moved; None if it goes on."""
     rollout, view = look.rollout, look.view
+    pin = template_pin(look.service, look.now)
     if rollout.rollback:
-        pin = look.service.document.pin
         return None if pin is not None and pin.revision == rollout.revision else _ended(look, "superseded", "the rollback was taken back")
-    if look.service.document.pin is not None:
-        return _ended(look, "superseded", f"a rollback to {look.service.document.pin.revision} was asked for")
+    if pin is not None:
+        return _ended(look, "superseded", f"the traffic is to be on {pin.revision}: {pin.reason}")
     if not isinstance(view.wanted_hash, Unknown) and view.wanted_hash != rollout.template_hash:
         return _ended(look, "superseded", "the spec asks for another template now")
     if view.candidate is not None and _moved_by_others(look):

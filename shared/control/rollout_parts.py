@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from shared.control.pins import keeps_a_revision
 from shared.control.timing import ROLLOUT_SLACK_SECONDS
 from shared.records.plan import Denial, DenialCode
 from shared.records.rollout import Rollout, RolloutPhase, TemplateView
@@ -85,13 +86,13 @@ def all_on(view: TemplateView, revision: str) -> bool:
 
 
 def stopped(service: ManagedService, now: datetime) -> tuple[Denial, datetime | None] | None:
-    """What a person holds: the fleet, the service, or its template."""
+    """What a person holds: the fleet, the service, or its template. A pin is no stop: it says where to go instead."""
     holds: list[tuple[DenialCode, str, Hold]] = []
     if service.fleet.hold is not None:
         holds.append((DenialCode.FLEET_HOLD, "the whole fleet", service.fleet.hold))
     holds += [(DenialCode.HOLD, "the template" if _of_the_template(hold) else "the service", hold) for hold in service.document.holds]
     for code, what, hold in holds:
-        if hold.stops(OwnedField.TEMPLATE, now):
+        if hold.stops(OwnedField.TEMPLATE, now) and not keeps_a_revision(hold):
             until = "without an end" if hold.expires_at is None else f"until {hold.expires_at:%Y-%m-%d %H:%M} UTC"
             return denial(code, f"{what} is held by {hold.author} {until}: {hold.reason}"), hold.expires_at
     return None

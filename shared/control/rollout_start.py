@@ -4,12 +4,14 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
 
+from shared.control.pins import template_pin, template_pin_ends_at
 from shared.control.rollout_parts import CANDIDATE_TAG, Step, all_on, candidate, denial, is_current, stopped
-from shared.control.timing import CONTENDED_SECONDS, FOREIGN_CHANGE_SECONDS, ROLLOUT_SLACK_SECONDS, TICK_SECONDS
+from shared.control.timing import CONTENDED_SECONDS, FOREIGN_CHANGE_SECONDS, PIN_REST_SECONDS, ROLLOUT_SLACK_SECONDS, TICK_SECONDS
 from shared.records.metric import Unknown
 from shared.records.observed import Observed
 from shared.records.plan import DenialCode
 from shared.records.rollout import ForeignTemplate, Rollout, RolloutPhase, Served, TemplateView
+from shared.records.service import Pin
 from shared.records.snapshot import ManagedService
 from shared.records.state import STATE_TEXT_LIMIT, ServiceState
 from shared.records.windows import opens_at
@@ -20,8 +22,9 @@ NO_TEMPLATE_HASH = "a" * 10
 
 def start(service: ManagedService, view: TemplateView, observed: Observed, now: datetime) -> Step:
     """Begin a rollout if what is served is not what is wanted and nothing speaks against it; else say what does."""
-    if service.document.pin is not None:
-        return _pinned(service, view, observed, now)
+    pin = template_pin(service, now)
+    if pin is not None:
+        return _pinned(service, pin, view, observed, now)
     state = service.state
     if isinstance(view.wanted_hash, Unknown):
         return Step(state, denials=(denial(DenialCode.TEMPLATE_UNKNOWN, view.wanted_hash.reason),))
@@ -114,19 +117,22 @@ def _foreign(service: ManagedService, view: TemplateView, observed: Observed, no
     return state.model_copy(update={"foreign_template": healing}), None
 
 
-def _pinned(service: ManagedService, view: TemplateView, observed: Observed, now: datetime) -> Step:
+def _pinned(service: ManagedService, pin: Pin, view: TemplateView, observed: Observed, now: datetime) -> Step:
     """The way back to a revision that a person named: its traffic in one write, then its template."""
-    state, pin = service.state, service.document.pin
-    assert pin is not None  # noqa: S101 (the caller looked)
+    state = service.state
     text = f"{pin.author} pinned the traffic to {pin.revision}: {pin.reason}"
     denied = (denial(DenialCode.PINNED, text),)
     # What is served from here on is a person's wish, not the spec's: leaving the pin later is nobody's foreign change.
     state = state.model_copy(update={"served": None, "foreign_template": None})
     if all_on(view, pin.revision) and view.template_revision == pin.revision:
-        return Step(state, denials=denied)
+        return Step(state, denials=denied, next_look_at=template_pin_ends_at(service, now))
     last = state.last_rollout
     if last is not None and last.outcome == "failed" and last.revision == pin.revision and last.at >= pin.created_at:
         return Step(state, denials=(denial(DenialCode.WRITE_FAILED, f"the rollback to {pin.revision} failed: {last.detail}"),))
+    again_at = last.at + timedelta(seconds=PIN_REST_SECONDS) if last is not None else now
+    if last is not None and last.outcome == "promoted" and last.revision == pin.revision and pin.created_at <= last.at and now < again_at:
+        again = f"{text}; it was put back at {last.at:%H:%M} UTC and changed since: it is put back again at {again_at:%H:%M} UTC"
+        return Step(state, denials=(denial(DenialCode.PINNED, again),), next_look_at=again_at)
     waits = _not_now(service, observed, now)
     if waits is not None and waits.denials[0].code != DenialCode.WINDOW:
         return replace(waits, state=state)

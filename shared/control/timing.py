@@ -32,6 +32,8 @@ ATTEMPT_BUDGET = 4
 ATTEMPT_WINDOW_SECONDS = 6 * 3600.0
 """The window of the attempt budget: a rush every morning starts with a fresh budget."""
 
+PIN_REST_SECONDS = 600.0
+"""Between two times that what a pin keeps is put back: somebody who changes it again at once is not answered at once."""
 ACT_LEASE_SECONDS = 60.0
 """An announced change belongs to its announcer for so long: reconcile ends within 50 s, its ack deadline is 60 s."""
 

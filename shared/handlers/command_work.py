@@ -14,6 +14,7 @@ from shared.records.commands import (
     CommandFact,
     DeleteCommand,
     DiscardCommand,
+    HoldCommand,
     ReconcileCommand,
     RedriveCommand,
     RollbackCommand,
@@ -23,7 +24,7 @@ from shared.records.fleet import Fleet
 from shared.records.hold_change import HoldChange
 from shared.records.parked import ParkCode
 from shared.records.rights import Caller, Grants
-from shared.records.service import Hold, ServiceDocument
+from shared.records.service import Hold, HoldKind, ServiceDocument
 from shared.records.spec_problems import Problem
 from shared.records.subject import ServiceId, Wake
 
@@ -94,6 +95,7 @@ def _on_service(fact: CommandFact, service: ServiceId, caller: Caller, ports: Co
     command = fact.command
     may_apply = ports.grants.allows(caller, "apply", service)
     wants_state = isinstance(command, RollbackCommand) and command.to_revision is None
+    wants_state = wants_state or (isinstance(command, HoldCommand) and command.kind is HoldKind.PIN)
     state = ports.states.read(service).state if wants_state else None
     deleted = ""
     for _ in range(COMMIT_TRIES):

@@ -52,9 +52,18 @@ class HoldKind(StrEnum):
     PAUSE = "pause"
     """Trimtab leaves the fields as whoever changes them leaves them."""
     PIN = "pin"
-    """The fields keep the values that they have when the hold begins: what others change is put back."""
+    """The fields keep the values that were last seen when the hold was given: what others change is put back."""
     FREEZE = "freeze"
     """Nothing that makes a revision or moves traffic; the scaling bounds still move."""
+
+
+class PinnedValues(Record):
+    """What a pin keeps; None: that field is not put back."""
+
+    min_instance_count: Annotated[int, Field(ge=0, le=MAX_INSTANCES_LIMIT)] | None = None
+    max_instance_count: Annotated[int, Field(ge=1, le=MAX_INSTANCES_LIMIT)] | None = None
+    revision: RevisionName | None = None
+    """The revision that has the traffic, and whose template the service has."""
 
 
 class Hold(Record):
@@ -63,6 +72,8 @@ class Hold(Record):
     hold_id: ShortText
     kind: HoldKind = HoldKind.PAUSE
     """Of a freeze the fields are not asked: it is about the template and the traffic."""
+    pinned: PinnedValues | None = None
+    """Of a pin: what it keeps."""
     fields: tuple[OwnedField, ...] = ()
     reason: LongText
     author: ShortText

@@ -9,7 +9,7 @@ import pytest
 from shared.records.fleet import Fleet
 from shared.records.plan import DenialCode
 from shared.records.rollout import RolloutPhase
-from shared.records.service import Autonomy, Hold, OwnedField, Pin, ScaleBounds, ServiceDocument, ServiceSpec
+from shared.records.service import Autonomy, Hold, HoldKind, OwnedField, Pin, PinnedValues, ScaleBounds, ServiceDocument, ServiceSpec
 from shared.records.serving import ServingSpec
 from shared.records.subject import Wake
 from shared.records.windows import Weekday, Window
@@ -291,6 +291,54 @@ def test_a_rollback_to_a_revision_from_before_trimtab_puts_its_template_back_as_
     assert (town.traffic(), town.state().rollout) == ({first: 100}, None)
     assert town.cloud_run.get_service(NAME).template.revision == first
     assert len(town.revisions()) == 2
+
+
+def pinned_to(town: Town, *, minutes: float | None = None) -> Hold:
+    """The hold that the command `hold` with kind pin stores of the service as it is."""
+    (revision,) = town.traffic()
+    now = town.clock.now()
+    ends = None if minutes is None else now + timedelta(minutes=minutes)
+    pinned = PinnedValues(revision=revision)
+    return Hold(hold_id="p", kind=HoldKind.PIN, pinned=pinned, reason="launch day", author="kim", created_at=now, expires_at=ends)
+
+
+def test_what_a_pin_keeps_is_put_back_at_once_and_then_at_most_every_ten_minutes() -> None:
+    town = Town().settled()
+    (good,), wanted = town.traffic(), concurrency(town)
+    town.apply(document(2, holds=(pinned_to(town),)))
+    town.minutes(12)
+    before = len(town.writes())
+
+    def changed() -> int:
+        """What lee's change comes to, three minutes after the audit entry of it."""
+        town.cloud_run.change_by(NAME, "lee@example.com", edit=edit)
+        town.bus.publish_wakes([Wake.of(RANKER, "changed by lee")])
+        town.run()
+        town.minutes(3)
+        return concurrency(town)
+
+    assert changed() == wanted
+    assert changed() == 5
+    town.minutes(12)
+    assert (town.traffic(), concurrency(town)) == ({good: 100}, wanted)
+    assert town.writes()[before:] == [("client", "client_version", "traffic"), ("client", "client_version", "template")] * 2
+    assert town.condition()[1] == "Served"
+
+
+def test_a_pin_keeps_a_changed_spec_waiting_and_ends_a_rollout_under_way() -> None:
+    town = Town().settled()
+    (good,) = town.traffic()
+    town.cloud_run.set_start_up(NAME, seconds=250)
+    town.apply(document(2, cpu="8", memory="32Gi"))
+    town.minutes(1)
+    assert town.state().rollout is not None
+    town.apply(document(3, cpu="8", memory="32Gi", holds=(pinned_to(town, minutes=60),)))
+    town.minutes(50)
+    assert (town.traffic(), town.state().rollout) == ({good: 100}, None)
+    assert town.cloud_run.get_service(NAME).template.revision == good
+    town.minutes(40)
+    assert town.traffic() == {town.revisions()[-1]: 100}
+    assert town.condition()[0] == "True"
 
 
 def tell(trace: Trace) -> dict[str, Any]:

@@ -22,6 +22,7 @@ def test_the_project_is_all_that_must_be_set() -> None:
         "wakes_topic": "wakes",
         "cloud_run_endpoint": None,
         "cloud_run_rest_endpoint": None,
+        "storage_endpoint": None,
         "allowed_images": None,
         "allowed_service_accounts": None,
         "allowed_buckets": None,
@@ -85,16 +86,18 @@ def test_all_that_is_wrong_is_named_at_once() -> None:
 
 
 @pytest.mark.parametrize("endpoint", ["127.0.0.1:8443", "localhost:1", "[::1]:50051"])
-def test_a_simulated_cloud_run_may_stand_on_this_machine(endpoint: str) -> None:
-    assert Settings.from_environment({**PROJECT, "TRIMTAB_CLOUD_RUN_ENDPOINT": endpoint}).cloud_run_endpoint == endpoint
+def test_a_simulated_cloud_run_or_cloud_storage_may_stand_on_this_machine(endpoint: str) -> None:
+    settings = Settings.from_environment({**PROJECT, "TRIMTAB_CLOUD_RUN_ENDPOINT": endpoint, "TRIMTAB_STORAGE_ENDPOINT": endpoint})
+    assert (settings.cloud_run_endpoint, settings.storage_endpoint) == (endpoint, endpoint)
 
 
 @pytest.mark.parametrize(
     "endpoint",
     ["run.googleapis.com:443", "10.0.0.1:80", "127.0.0.1", "127.0.0.1:80@evil.example:1", "localhost.evil.example:1", "http://127.0.0.1:1"],
 )
-def test_an_unencrypted_endpoint_anywhere_else_is_refused(endpoint: str) -> None:
-    assert "TRIMTAB_CLOUD_RUN_ENDPOINT" in refused({**PROJECT, "TRIMTAB_CLOUD_RUN_ENDPOINT": endpoint})
+@pytest.mark.parametrize("variable", ["TRIMTAB_CLOUD_RUN_ENDPOINT", "TRIMTAB_CLOUD_RUN_REST_ENDPOINT", "TRIMTAB_STORAGE_ENDPOINT"])
+def test_an_unencrypted_endpoint_anywhere_else_is_refused(variable: str, endpoint: str) -> None:
+    assert variable in refused({**PROJECT, variable: endpoint})
 
 
 def test_an_allow_list_is_a_comma_separated_list_of_names_and_prefixes() -> None:

@@ -13,9 +13,14 @@ from shared.events.command import fact_of, read_command
 from shared.records.admission import NO_LIMITS
 from shared.records.commands import CommandFact
 from shared.records.fleet import Fleet
+from shared.records.observed import Bounds
 from shared.records.plan import DenialCode
-from shared.records.service import MAX_HOLDS, Hold, HoldKind, OwnedField, ServiceDocument
+from shared.records.rollout import Rollout, RolloutPhase, Served
+from shared.records.service import MAX_HOLDS, Hold, HoldKind, OwnedField, PinnedValues, ServiceDocument
+from shared.records.serving import TrafficTarget
 from shared.records.signals import Signal
+from shared.records.state import Desired, ServiceState
+from tests.scenarios.test_template_changes import document as template_document
 from tests.support.builders import NOW, RANKER, Story, alert, document, managed
 
 ALL_FIELDS = set(OwnedField)
@@ -78,7 +83,6 @@ def test_their_number_is_bounded() -> None:
 @pytest.mark.parametrize(
     ("command", "field"),
     [
-        ({"kind": "pin"}, "kind"),
         ({"kind": "freeze", "fields": ["template"]}, "fields"),
         ({"expires_at": "2026-11-30T02:59:59Z"}, "expires_at"),
         ({"expires_at": "2036-11-30T02:59:59Z"}, "expires_at"),
@@ -86,6 +90,76 @@ def test_their_number_is_bounded() -> None:
 )
 def test_a_hold_that_could_not_be_kept_is_refused(command: dict[str, Any], field: str) -> None:
     assert refused(given({"command": "hold", "reason": "x", **command})).startswith(f"{field}: ")
+
+
+SERVED = Served(revision="ranker-abc-1", desired_hash="a" * 10, since=NOW)
+SEEN = ServiceState(
+    id=RANKER, desired=Desired(bounds=Bounds(min_instance_count=1, max_instance_count=4), generation=1, set_at=NOW), served=SERVED
+)
+
+
+def pin_of(state: ServiceState | None, spec: ServiceDocument | None = None, **command: Any) -> Changed | NotDone:
+    setting = Setting(service=RANKER, allowed=NO_LIMITS, now=NOW, may_apply=False)
+    hold = {"command": "hold", "kind": "pin", "service": str(RANKER), "reason": "launch day", **command}
+    return effect(fact(hold), spec or template_document(), setting, state)
+
+
+def test_a_pin_keeps_what_the_service_has_and_says_so() -> None:
+    verdict = pin_of(SEEN)
+    assert isinstance(verdict, Changed)
+    assert verdict.document is not None
+    assert verdict.document.holds[0].pinned == PinnedValues(min_instance_count=1, max_instance_count=4, revision="ranker-abc-1")
+    assert verdict.detail.endswith(": min instances 1, max instances 4, revision ranker-abc-1")
+
+
+@pytest.mark.parametrize(
+    ("fields", "kept"),
+    [
+        (["scaling.max_instance_count"], PinnedValues(max_instance_count=4)),
+        (["template"], PinnedValues(revision="ranker-abc-1")),
+    ],
+)
+def test_a_pin_of_some_fields_keeps_those(fields: list[str], kept: PinnedValues) -> None:
+    verdict = pin_of(SEEN, fields=fields)
+    assert isinstance(verdict, Changed)
+    assert verdict.document is not None
+    assert verdict.document.holds[0].pinned == kept
+
+
+def test_a_pin_of_a_service_whose_template_is_not_looked_after_keeps_its_bounds() -> None:
+    verdict = pin_of(SEEN, document())
+    assert isinstance(verdict, Changed)
+    assert verdict.document is not None
+    assert verdict.document.holds[0].pinned == PinnedValues(min_instance_count=1, max_instance_count=4)
+
+
+def test_a_maximum_that_is_not_set_is_not_written_by_a_pin() -> None:
+    unset = Desired(bounds=Bounds(min_instance_count=1, max_instance_count=0), generation=1, set_at=NOW)
+    verdict = pin_of(SEEN.model_copy(update={"desired": unset}), document())
+    assert isinstance(verdict, Changed)
+    assert verdict.detail.endswith(": min instances 1")
+
+
+@pytest.mark.parametrize("state", [None, ServiceState(id=RANKER)])
+def test_a_pin_of_what_was_never_looked_at_is_refused(state: ServiceState | None) -> None:
+    assert "has not been looked at yet" in refused(pin_of(state))
+
+
+def test_a_pin_of_a_template_that_nothing_serves_yet_is_refused() -> None:
+    assert "which revision" in refused(pin_of(SEEN.model_copy(update={"served": None})))
+
+
+def test_a_pin_while_a_change_is_on_its_way_keeps_what_serves_until_then() -> None:
+    stable = (TrafficTarget(revision="ranker-old-1", percent=90), TrafficTarget(revision="ranker-odd-1", percent=10))
+    about: dict[str, Any] = {"began_at": NOW, "phase_since": NOW, "deadline_at": NOW, "template_hash": "b" * 10, "attempt": 1}
+    rollout = Rollout(rollout_id="r", revision="ranker-new-1", phase=RolloutPhase.DEPLOYING, stable=stable, **about)
+    verdict = pin_of(SEEN.model_copy(update={"rollout": rollout}))
+    assert isinstance(verdict, Changed)
+    assert "revision ranker-old-1" in verdict.detail
+
+
+def test_all_services_together_cannot_be_pinned() -> None:
+    assert "a pin keeps the values of one service" in refused(fleet_held({"kind": "pin"}))
 
 
 def test_a_release_ends_the_hold_that_it_names_and_no_other() -> None:

@@ -13,11 +13,12 @@ from shared.handlers.answer import Handled, Reply
 from shared.handlers.command import receive_command
 from shared.local.sqlite_store import SqliteStore
 from shared.records.commands import DELETE_WORDS
+from shared.records.observed import Bounds
 from shared.records.outgoing import OutgoingEvent
 from shared.records.parked import ParkCode
 from shared.records.rollout import Served
-from shared.records.service import ServiceDocument
-from shared.records.state import ServiceState
+from shared.records.service import PinnedValues, ServiceDocument
+from shared.records.state import Desired, ServiceState
 from tests.support.builders import NOW, RANKER, document
 from tests.support.clocks import HandClock
 from tests.support.commands import RANKER as RANKER_FILE
@@ -63,6 +64,14 @@ def stored(scene: Scene) -> ServiceDocument:
     found: ServiceDocument | None = scene.store.read_spec(RANKER).document
     assert found is not None
     return found
+
+
+def remembered(scene: Scene, state: ServiceState) -> None:
+    """What reconcile is to have written."""
+    if isinstance(scene.store, SqliteStore):
+        scene.store.commit(RANKER, token=None, state=state)
+    else:
+        scene.store.states[SERVICE] = state
 
 
 # -- each command
@@ -159,14 +168,22 @@ def test_a_rollback_without_a_revision_reads_what_served_before(scene: Scene) ->
     state = ServiceState(
         id=RANKER, served=Served(revision="ranker-bbbbbbbbbb-1", desired_hash="b" * 10, since=NOW, previous="ranker-aaaaaaaaaa-1")
     )
-    if isinstance(scene.store, SqliteStore):
-        scene.store.commit(RANKER, token=None, state=state)
-    else:
-        scene.store.states[SERVICE] = state
+    remembered(scene, state)
     assert told(ask(scene, {"command": "rollback", "command_id": "b1", "service": SERVICE})) == (200, "done")
     pin = stored(scene).pin
     assert pin is not None
     assert pin.revision == "ranker-aaaaaaaaaa-1"
+
+
+def test_a_pin_keeps_what_reconcile_saw_last(scene: Scene) -> None:
+    ask(scene, APPLY)
+    hold = {"command": "hold", "command_id": "h1", "kind": "pin", "service": SERVICE, "reason": "launch day"}
+    assert told(ask(scene, hold)) == (400, "refused")
+    desired = Desired(bounds=Bounds(min_instance_count=1, max_instance_count=4), generation=1, set_at=NOW)
+    remembered(scene, ServiceState(id=RANKER, desired=desired))
+    reply = ask(scene, {**hold, "fields": ["scaling.max_instance_count"]})
+    assert (told(reply), reply.content["detail"].rpartition(": ")[2]) == ((200, "done"), "max instances 4")
+    assert stored(scene).holds[0].pinned == PinnedValues(max_instance_count=4)
 
 
 def test_reconcile_stores_the_command_and_wakes(scene: Scene) -> None:

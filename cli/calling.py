@@ -1,5 +1,6 @@
 """How commands call a function: over HTTPS with an identity token, or the local edition over plain HTTP."""
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -24,12 +25,17 @@ class Told(NamedTuple):
     text: str
 
 
+_HOST_AND_PORT = re.compile(r"[A-Za-z0-9.-]+:[0-9]{1,5}|\[[0-9a-fA-F:]+\]:[0-9]{1,5}")
+
+
 def address(to: str | None, function: str) -> str:
     """The URL of a function: the local edition's where nothing is given, or only its host and port; else as it is given.
 
     Ends the command for what is no URL, and for plain HTTP to another machine: a token would travel unprotected.
     """
     url = to or DEFAULT_BASE
+    if _HOST_AND_PORT.fullmatch(url):
+        url = f"http://{url}"
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
         stop(f"--to {one_line(url)}: want an address like https://trimtab-{function}-....run.app or {DEFAULT_BASE}", EXIT_WRONG)

@@ -132,9 +132,9 @@ class LocalEdition:
         self._stack.close()
 
     def adopt(self, document: ServiceDocument, bounds: Bounds, *, demand: float, revision_max: int = 0) -> None:
-        """Put a service into the simulated world and its spec into the store.
+        """Put a service into the simulated world, and its spec into the store where there is none.
 
-        A service whose state is in the store already (a kept file) starts where that left it.
+        In a kept file the service starts where that left it: its bounds, its spec as commands changed it, and its holds.
         """
         service = document.id
         kept = self.store.read(service)
@@ -142,8 +142,10 @@ class LocalEdition:
             bounds = kept.state.desired.bounds
         place_service(self.world.cloud_run, service, bounds, revision_max=revision_max)
         self.world.load.set_demand(service, demand)
+        if kept.document is not None or "document" in kept.unreadable:
+            return
         try:
-            self.store.put_service(document, if_generation=kept.document.generation if kept.document else None)
+            self.store.put_service(document, if_generation=None)
         except TokenConflict:
             return  # another process wrote the spec meanwhile; theirs stands
 

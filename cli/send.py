@@ -50,7 +50,8 @@ def send(
 ) -> None:
     """Post an event or a command to a function, as Pub/Sub or a caller would.
 
-    A bare notification, log entry or object is wrapped as Pub/Sub would push it; a command without command_id gets a fresh one.
+    A bare notification, log entry or object is wrapped as Pub/Sub would push it; a command without command_id gets a fresh one. A spec's
+    file (.yaml), sent as a command, is applied.
 
     Exit code 0: done, done before, or ignored. 1: refused or parked. 2: wrong usage. 3: nobody answered, or not now.
     """
@@ -59,6 +60,8 @@ def send(
     except OSError as error:
         stop(f"{one_line(str(file))}: cannot be read: {error.strerror or type(error).__name__}", EXIT_WRONG)
     url = address(to, kind)
+    if kind is Sent.COMMAND and file.suffix in {".yaml", ".yml"}:
+        raw = _apply(file)
     headers, body = _as_sent(kind, raw, str(file))
     _end(post(url, headers, body, token=token))
 
@@ -86,6 +89,14 @@ def discard(
 def _give(command: str, key: str, to: str | None, token: str | None) -> None:
     url = address(to, Sent.COMMAND)
     _end(post(url, {}, json.dumps({"command": command, "command_id": _fresh_id(), "key": key}).encode(), token=token))
+
+
+def _apply(file: Path) -> bytes:
+    """The command that applies the spec in the file; ends the command with everything that is wrong with it."""
+    from cli.spec_input import spec_of
+
+    found = spec_of(file)
+    return json.dumps({"command": "apply", "service": str(found.service), "spec": found.spec.to_stored()}).encode()
 
 
 def _as_sent(kind: Sent, raw: bytes, file: str) -> tuple[Mapping[str, str], bytes]:

@@ -4,7 +4,7 @@ Each function is told the document as it was read. Whoever stores the result doe
 again otherwise: so two commands at once end as if one had come after the other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -36,6 +36,8 @@ CLOCK_SKEW = timedelta(minutes=5)
 """So far a sender's clock may be ahead of ours."""
 AUTHOR_LIMIT = 256
 PIN_REASON = "rolled back by command"
+_GUARDED_PARTS = "autonomy", "serving"
+"""The fields of a spec that are guarded, or have guarded ones in them: see `_guarded`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def effect(fact: CommandFact, document: ServiceDocument | None, setting: Setting
     if isinstance(command, RollbackCommand):
         return _rollback(command, fact, document, state, setting)
     if isinstance(command, DeleteCommand):
-        return _moved_on(command.if_generation, document) or Changed(None, "Trimtab looks after it no more")
+        return _delete(command, fact, document)
     raise TypeError(f"{command.command} changes no document of a service")
 
 
@@ -81,6 +83,11 @@ def fleet_effect(fact: CommandFact, fleet: Fleet, now: datetime) -> FleetChanged
     if isinstance(command, ReleaseCommand):
         return release_fleet(command, fleet)
     raise TypeError(f"{command.command} changes no document of the fleet")
+
+
+def may_need_apply(patch: Mapping[str, Any]) -> bool:
+    """Whether a patch names a part of the spec in which something takes the right to apply, whatever is there now."""
+    return any(name in patch for name in _GUARDED_PARTS)
 
 
 def author_of(fact: CommandFact) -> str:
@@ -175,6 +182,9 @@ def _needs_apply(field: str, value: object) -> Problem:
 def _rollback(
     command: RollbackCommand, fact: CommandFact, document: ServiceDocument, state: ServiceState | None, setting: Setting
 ) -> Changed | NotDone:
+    late = _too_late(fact.published_at, "the message", document)
+    if late is not None:
+        return late
     revision = command.to_revision or last_good(state)
     if revision is None:
         text = "is not there, and which revision served well before this one is not known"
@@ -189,6 +199,13 @@ def _rollback(
     return Changed(
         document.model_copy(update={"pin": pin}), f"all traffic to {revision}, until the spec is changed or applied again{waits}"
     )
+
+
+def _delete(command: DeleteCommand, fact: CommandFact, document: ServiceDocument) -> Changed | NotDone:
+    not_any_more = _moved_on(command.if_generation, document)
+    if command.if_generation is None:
+        not_any_more = _too_late(fact.published_at, "the message", document)
+    return not_any_more or Changed(None, "Trimtab looks after it no more")
 
 
 def _with_spec(document: ServiceDocument, spec: ServiceSpec, given_at: datetime, *, unpin: bool) -> ServiceDocument:

@@ -1,6 +1,7 @@
 """The one place that decides: `decide(service, observation, now) -> Plan`. Pure; the same values give the same plan."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.control import pins, rollout, way_down
@@ -16,7 +17,7 @@ from shared.control.timing import EPISODE_GRACE_SECONDS, IN_COOLDOWN_SECONDS, TI
 from shared.records.metric import Known, Unknown
 from shared.records.observed import Observed
 from shared.records.plan import Denial, DenialCode, FieldChange, Plan
-from shared.records.rollout import RolloutChange, TemplateView
+from shared.records.rollout import RolloutChange
 from shared.records.service import Autonomy, OwnedField
 from shared.records.snapshot import ManagedService, Observation
 from shared.records.state import Desired, ForeignChange, ServiceState
@@ -51,17 +52,21 @@ def decide(service: ManagedService, observation: Observation, now: datetime) -> 
     if service.document.spec.autonomy == Autonomy.OBSERVE:
         return _plan(scene, [], [], _observe_only(state))
     plan = _plan(scene, *_weigh(scene, observation))
-    return plan if observation.template is None else _with_template(plan, looked, observation.template, observed, now)
+    return plan if observation.template is None else _with_template(plan, looked, observation, observed, now)
 
 
-def _with_template(plan: Plan, service: ManagedService, view: TemplateView, observed: Observed, now: datetime) -> Plan:
+def _with_template(plan: Plan, service: ManagedService, observation: Observation, observed: Observed, now: datetime) -> Plan:
     """The plan with the next step of a template change.
 
     A change of the bounds goes first: it helps at once, and one write is made a look.
     """
-    if plan.changes:
+    view = observation.template
+    if plan.changes or view is None:
         return plan
     step = rollout.advance(service.model_copy(update={"state": plan.state}), view, observed, now)
+    brake = check_brake(service, observation, now) if step.write is not None else None
+    if brake is not None:
+        step = replace(step, write=None, denials=(*step.denials, brake.denial), next_look_at=brake.again_at)
     change = None
     if step.write is not None and step.state.rollout is not None:
         change = RolloutChange(kind=step.write, revision=step.state.rollout.revision, reason=step.reason[:1_000])

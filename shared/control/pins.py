@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from shared.control.remedies import MAX, MIN, Scene, Wish
-from shared.records.service import Hold, HoldKind, OwnedField, Pin
+from shared.records.service import Hold, HoldKind, OwnedField, Pin, ServiceDocument
 from shared.records.snapshot import ManagedService
 
 
@@ -45,12 +45,12 @@ def for_pins(scene: Scene) -> Iterator[Wish]:
             )
 
 
-def template_pin(service: ManagedService, now: datetime) -> Pin | None:
+def template_pin(document: ServiceDocument, now: datetime) -> Pin | None:
     """The revision on which a person keeps the traffic: by a hold of the kind pin, else by a rollback."""
-    for hold in service.document.holds:
+    for hold in document.holds:
         if keeps_a_revision(hold) and hold.stops(OwnedField.TEMPLATE, now) and hold.pinned is not None and hold.pinned.revision is not None:
             return Pin(revision=hold.pinned.revision, reason=hold.reason, author=hold.author, created_at=hold.created_at)
-    return service.document.pin
+    return document.pin
 
 
 def keeps_a_revision(hold: Hold) -> bool:

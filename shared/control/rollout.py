@@ -11,7 +11,7 @@ from typing import Literal
 
 from shared.cloudrun.conditions import VerdictKind, meaning_of
 from shared.control.pins import template_pin
-from shared.control.rollout_parts import Step, all_on, candidate, stopped
+from shared.control.rollout_parts import LAST_ATTEMPT, Step, all_on, candidate, cannot_serve, denial, stopped
 from shared.control.rollout_start import start
 from shared.control.timing import (
     ACT_LEASE_SECONDS,
@@ -25,6 +25,7 @@ from shared.control.timing import (
 )
 from shared.records.metric import Unknown
 from shared.records.observed import Observed, ReadyState
+from shared.records.plan import DenialCode
 from shared.records.rollout import (
     KEPT_QUARANTINED,
     LastRollout,
@@ -58,7 +59,11 @@ def advance(service: ManagedService, view: TemplateView, observed: Observed, now
         rollout = settled
         state = state.model_copy(update={"rollout": rollout})
     look = _Look(service.model_copy(update={"state": state}), view, observed, rollout, now)
-    return _PHASES[rollout.phase](look)
+    step = _PHASES[rollout.phase](look)
+    held = stopped(service, now) if step.write is not None else None
+    if held is None:
+        return step
+    return replace(step, write=None, denials=(*step.denials, held[0]), next_look_at=held[1])
 
 
 def announced(rollout: Rollout, kind: Literal["deploy", "promote", "restore"], *, act_id: str, generation: int, now: datetime) -> Rollout:
@@ -81,20 +86,23 @@ def sent(rollout: Rollout) -> Rollout:
     return rollout.model_copy(update={"write": rollout.write.model_copy(update={"sent": True})})
 
 
-def refused(state: ServiceState, reason: str, now: datetime) -> ServiceState:
-    """The state after Cloud Run refused the rollout's write.
+def refused(state: ServiceState, reason: str, now: datetime, *, no_room: bool = False) -> ServiceState:
+    """The state after Cloud Run refused the rollout's write; `no_room` says that it was for lack of quota.
 
     Nothing was written, so the template is not to blame at once: it is tried again under the next number, at growing distances, and
-    given up after `ROLLOUT_ATTEMPTS`. A template that cannot be put back is left for a person; the traffic never was on it.
+    given up after `ROLLOUT_ATTEMPTS`; lack of room is never the template's fault. A move of traffic is tried again for as long as it is
+    wanted. A template that cannot be put back is left for a person; the traffic never was on it.
     """
     rollout = state.rollout
     assert rollout is not None  # noqa: S101 (only a rollout's write is refused)
     kind = rollout.write.kind if rollout.write is not None else "deploy"
     rollout = rollout.model_copy(update={"write": None})
-    if kind == "deploy" and rollout.attempt < ROLLOUT_ATTEMPTS:
+    if kind == "deploy" and rollout.attempt < (LAST_ATTEMPT if no_room else ROLLOUT_ATTEMPTS):
         return state.model_copy(update={"rollout": _waiting(rollout, reason, now)})
     if kind == "promote":
-        return state.model_copy(update={"rollout": rollout.model_copy(update={"reason": reason[:STATE_TEXT_LIMIT]})})
+        times = rollout.refusals + 1
+        retry = {"refusals": times, "retry_at": now + timedelta(seconds=_distance(times)), "reason": reason[:STATE_TEXT_LIMIT]}
+        return state.model_copy(update={"rollout": rollout.model_copy(update=retry)})
     return _quarantine(state, rollout, reason, now, restore=False)
 
 
@@ -153,7 +161,7 @@ def _moved_by_others(look: _Look) -> bool:
 def _superseded(look: _Look) -> Step | None:
     """The end of a rollout whose template nobody wants any more, or whose traffic somebody moved; None if it goes on."""
     rollout, view = look.rollout, look.view
-    pin = template_pin(look.service, look.now)
+    pin = template_pin(look.service.document, look.now)
     if rollout.rollback:
         return None if pin is not None and pin.revision == rollout.revision else _ended(look, "superseded", "the rollback was taken back")
     if pin is not None:
@@ -177,7 +185,7 @@ def _deploying(look: _Look) -> Step:
     if candidate.ready is ReadyState.FAILED:
         verdict = meaning_of(reason=candidate.reason, message=candidate.message)
         text = candidate.message or candidate.reason
-        if verdict.kind in _NO_ROOM and rollout.attempt < ROLLOUT_ATTEMPTS:
+        if verdict.kind in _NO_ROOM and rollout.attempt < LAST_ATTEMPT:
             return _wait(look, text)
         if verdict.kind in _BAD_TEMPLATE or verdict.kind in _NO_ROOM or look.now >= rollout.deadline_at:
             return _give_up(look, text)
@@ -186,9 +194,14 @@ def _deploying(look: _Look) -> Step:
     return Step(look.keeping(write=None), next_look_at=look.tick)
 
 
+def _distance(times: int) -> float:
+    """Seconds until it is tried again after so many times."""
+    return float(min(ROLLOUT_RETRY_SECONDS * 2.0 ** min(times - 1, 10), ROLLOUT_RETRY_AT_MOST_SECONDS))
+
+
 def _waiting(rollout: Rollout, reason: str, now: datetime) -> Rollout:
-    wait = min(ROLLOUT_RETRY_SECONDS * 2.0 ** (rollout.attempt - 1), ROLLOUT_RETRY_AT_MOST_SECONDS)
-    update = {"phase": RolloutPhase.WAITING, "phase_since": now, "retry_at": now + timedelta(seconds=wait), "write": None}
+    wait = timedelta(seconds=_distance(rollout.attempt))
+    update = {"phase": RolloutPhase.WAITING, "phase_since": now, "retry_at": now + wait, "write": None}
     return rollout.model_copy(update={**update, "reason": reason[:STATE_TEXT_LIMIT]})
 
 
@@ -244,6 +257,13 @@ def _promoting(look: _Look) -> Step:
         return ended
     if all_on(look.view, rollout.revision):
         return Step(look.keeping(write=None), next_look_at=look.tick)
+    if rollout.rollback:
+        lost = cannot_serve(rollout.revision, look.view)
+        if lost is not None or look.now >= rollout.deadline_at:
+            return _ended(look, "failed", lost or f"the traffic did not get there; {rollout.reason}")
+    if rollout.retry_at is not None and look.now < rollout.retry_at:
+        refusal = denial(DenialCode.WRITE_FAILED, f"Cloud Run refused to move the traffic to {rollout.revision}: {rollout.reason}")
+        return Step(look.state, denials=(refusal,), next_look_at=rollout.retry_at)
     ready = f"{rollout.revision} is ready" + (" and answers" if _is_probed(look) else "")
     return _write_again(look, "promote", rollout.reason if rollout.rollback else ready)
 
@@ -269,13 +289,18 @@ def _restoring(look: _Look) -> Step:
 def _write_again(look: _Look, kind: Literal["deploy", "promote", "restore"], reason: str) -> Step:
     write = look.rollout.write
     if write is not None and write.kind == kind and write.times >= ROLLOUT_WRITE_TRIES:
-        if kind == "deploy":
-            return _ended(look, "failed", f"{write.times} writes never reached Cloud Run")
-        return Step(look.state, reason=reason, next_look_at=look.tick)
+        if kind != "promote":
+            return _ended(look, "failed", f"{write.times} writes never reached Cloud Run; {reason}")
+        again_at = write.announced_at + timedelta(seconds=_distance(write.times - ROLLOUT_WRITE_TRIES + 1))
+        if look.now < again_at:
+            return Step(look.state, reason=reason, next_look_at=again_at)
     return Step(look.state, kind, reason, next_look_at=look.tick)
 
 
 def _give_up(look: _Look, reason: str) -> Step:
+    if not any(target.percent for target in look.rollout.stable):
+        # Nothing served before it: there is no template to put back.
+        return Step(_quarantine(look.state, look.rollout, reason, look.now, restore=False), reason=reason, next_look_at=look.tick)
     state = _quarantine(look.state, look.rollout, reason, look.now, restore=True)
     rollout = state.rollout
     assert rollout is not None  # noqa: S101 (restore keeps it)

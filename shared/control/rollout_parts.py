@@ -6,15 +6,20 @@ from typing import Literal
 
 from shared.control.pins import keeps_a_revision
 from shared.control.timing import ROLLOUT_SLACK_SECONDS
+from shared.records.observed import ReadyState
 from shared.records.plan import Denial, DenialCode
-from shared.records.rollout import Rollout, RolloutPhase, TemplateView
-from shared.records.service import Hold, HoldKind, OwnedField
+from shared.records.rollout import Quarantined, Rollout, RolloutPhase, TemplateView
+from shared.records.service import Hold, HoldKind, OwnedField, ServiceDocument
 from shared.records.serving import TrafficTarget
 from shared.records.snapshot import ManagedService
 from shared.records.state import ServiceState
 
 CANDIDATE_TAG = "candidate"
 """Gives the candidate an address of its own while it has no traffic."""
+
+
+LAST_ATTEMPT = 99
+"""The last number that a revision's name has room for: at one an hour, four days without room."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +34,43 @@ class Step:
 
 
 def is_current(view: TemplateView, service: str) -> bool:
-    """Whether all traffic is on a revision of the wanted template: known by its name, or by being the newest of that very template."""
+    """Whether the service has the wanted template, and all traffic, in force and asked for, is on a revision of it.
+
+    Such a revision is known by its name, or by being the newest.
+    """
     shares = {target.revision for target in view.traffic if target.percent}
     by_name = f"{service}-{view.wanted_hash}-"
-    return bool(shares) and all(
-        revision.startswith(by_name) or (not view.differs and revision == view.latest_created) for revision in shares
-    )
+    as_asked = bool(shares) and not view.differs and (not view.traffic_asked or set(view.traffic_asked) == shares)
+    return as_asked and all(revision.startswith(by_name) or revision == view.latest_created for revision in shares)
+
+
+def cannot_serve(revision: str, view: TemplateView) -> str | None:
+    """Why the traffic cannot go to a revision that a person named, as far as that was seen; None if it can."""
+    if view.candidate is None:
+        return f"there is no revision {revision}"
+    if view.candidate.ready is ReadyState.FAILED:
+        return f"revision {revision} is not ready: {view.candidate.message or view.candidate.reason}"
+    return None
+
+
+def quarantine_of(document: ServiceDocument, state: ServiceState, template_hash: str) -> Quarantined | None:
+    """That a template failed, unless a person had it tried again since: by an apply or a patch, or by releasing all holds."""
+    moments = [moment for moment in (document.released_at, document.spec_changed_at) if moment is not None]
+    found = next((each for each in reversed(state.quarantined) if each.template_hash == template_hash), None)
+    return found if found is not None and all(moment <= found.at for moment in moments) else None
+
+
+def next_attempt(service: ManagedService, template_hash: str) -> int:
+    """The number of the next revision of a template: of one that failed before and is tried again, the number after that."""
+    by_name = f"{service.document.id.name}-{template_hash}-"
+    failed = (each.revision.removeprefix(by_name) for each in service.state.quarantined if each.revision.startswith(by_name))
+    return min(LAST_ATTEMPT, max((int(number) for number in failed if number.isdecimal()), default=0) + 1)
+
+
+def without_candidate_tag(view: TemplateView) -> tuple[TrafficTarget, ...]:
+    """The traffic without the address that candidates get; who has a share keeps it."""
+    bare = (target if target.tag != CANDIDATE_TAG else target.model_copy(update={"tag": None}) for target in view.traffic)
+    return tuple(target for target in bare if target.percent or target.tag is not None)
 
 
 def candidate(service: ManagedService, view: TemplateView, wanted: str, *, attempt: int, now: datetime) -> Rollout:
@@ -44,7 +80,7 @@ def candidate(service: ManagedService, view: TemplateView, wanted: str, *, attem
     """
     theirs = attempt == 1 and not view.differs and bool(view.latest_created)
     revision = view.latest_created if theirs else f"{service.document.id.name}-{wanted}-{attempt}"
-    stable = tuple(target for target in view.traffic if target.tag != CANDIDATE_TAG)
+    stable = without_candidate_tag(view)
     return Rollout(
         rollout_id=f"{wanted}-{now:%Y%m%dT%H%M%S}",
         revision=revision,

@@ -5,7 +5,18 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from shared.control.pins import template_pin, template_pin_ends_at
-from shared.control.rollout_parts import CANDIDATE_TAG, Step, all_on, candidate, denial, is_current, stopped
+from shared.control.rollout_parts import (
+    Step,
+    all_on,
+    candidate,
+    cannot_serve,
+    denial,
+    is_current,
+    next_attempt,
+    quarantine_of,
+    stopped,
+    without_candidate_tag,
+)
 from shared.control.timing import CONTENDED_SECONDS, FOREIGN_CHANGE_SECONDS, PIN_REST_SECONDS, ROLLOUT_SLACK_SECONDS, TICK_SECONDS
 from shared.records.metric import Unknown
 from shared.records.observed import Observed
@@ -22,7 +33,7 @@ NO_TEMPLATE_HASH = "a" * 10
 
 def start(service: ManagedService, view: TemplateView, observed: Observed, now: datetime) -> Step:
     """Begin a rollout if what is served is not what is wanted and nothing speaks against it; else say what does."""
-    pin = template_pin(service, now)
+    pin = template_pin(service.document, now)
     if pin is not None:
         return _pinned(service, pin, view, observed, now)
     state = service.state
@@ -33,14 +44,14 @@ def start(service: ManagedService, view: TemplateView, observed: Observed, now: 
     state, foreign = _foreign(service, view, observed, now)
     if foreign is not None:
         return replace(foreign, state=state)
-    known = next((each for each in reversed(state.quarantined) if each.template_hash == view.wanted_hash), None)
+    known = quarantine_of(service.document, state, view.wanted_hash)
     if known is not None:
         text = f"revision {known.revision} of this template failed at {known.at:%Y-%m-%d %H:%M} UTC: {known.reason}"
         return Step(state, denials=(denial(DenialCode.QUARANTINED, text),))
     waits = _not_now(service, observed, now)
     if waits is not None:
         return replace(waits, state=state)
-    rollout = candidate(service, view, view.wanted_hash, attempt=1, now=now)
+    rollout = candidate(service, view, view.wanted_hash, attempt=next_attempt(service, view.wanted_hash), now=now)
     reason = "; ".join(view.changes) or "the traffic is not on the wanted revision"
     started = state.model_copy(update={"rollout": rollout})
     tick = now + timedelta(seconds=TICK_SECONDS)
@@ -126,6 +137,9 @@ def _pinned(service: ManagedService, pin: Pin, view: TemplateView, observed: Obs
     state = state.model_copy(update={"served": None, "foreign_template": None})
     if all_on(view, pin.revision) and view.template_revision == pin.revision:
         return Step(state, denials=denied, next_look_at=template_pin_ends_at(service, now))
+    lost = cannot_serve(pin.revision, view)
+    if lost is not None:
+        return Step(state, denials=(denial(DenialCode.WRITE_FAILED, f"{text}; {lost}: the traffic stays where it is"), *denied))
     last = state.last_rollout
     if last is not None and last.outcome == "failed" and last.revision == pin.revision and last.at >= pin.created_at:
         return Step(state, denials=(denial(DenialCode.WRITE_FAILED, f"the rollback to {pin.revision} failed: {last.detail}"),))
@@ -136,7 +150,7 @@ def _pinned(service: ManagedService, pin: Pin, view: TemplateView, observed: Obs
     waits = _not_now(service, observed, now)
     if waits is not None and waits.denials[0].code != DenialCode.WINDOW:
         return replace(waits, state=state)
-    stable = tuple(target for target in view.traffic if target.tag != CANDIDATE_TAG)
+    stable = without_candidate_tag(view)
     phase = RolloutPhase.RESTORING if all_on(view, pin.revision) else RolloutPhase.PROMOTING
     rollout = Rollout(
         rollout_id=f"rollback-{now:%Y%m%dT%H%M%S}",

@@ -7,11 +7,12 @@ parked only after that, so that nothing is lost in between; a repeat is what eve
 import base64
 
 from shared.control.command_verdict import NotDone, forbidden, refused
+from shared.control.commands import may_need_apply
 from shared.errors import Park
 from shared.events.command import read_command
 from shared.events.envelope import open_envelope
 from shared.ports import Bus, CommandStore, Redriver
-from shared.records.commands import CommandFact, DiscardCommand, RedriveCommand, service_of
+from shared.records.commands import CommandFact, DiscardCommand, PatchCommand, RedriveCommand, service_of
 from shared.records.parked import BODY_LIMIT_BYTES, ParkCode, Parked
 from shared.records.refusal import shown
 from shared.records.rights import Caller, Grants
@@ -100,10 +101,14 @@ def _not_theirs(parked: Parked, data: bytes, caller: Caller, grants: Grants) -> 
     except Park:
         return None  # it will be parked again, whoever sends it
     service = service_of(inner)
-    if grants.allows(caller, inner.command, service):
-        return None
     on = "all services and parked events" if service is None else str(service)
-    text = f"it is a command to {inner.command}, and {caller} has no right to that on {on}"
+    if not grants.allows(caller, inner.command, service):
+        text = f"it is a command to {inner.command}, and {caller} has no right to that on {on}"
+    elif isinstance(inner, PatchCommand) and may_need_apply(inner.patch) and not grants.allows(caller, "apply", service):
+        # Without a look at the spec: it may be another one when the command comes back.
+        text = f"it is a patch of the autonomy or of serving, which takes the right to apply, and {caller} has none on {on}"
+    else:
+        return None
     return forbidden([Problem("key", parked.key, text, "have somebody redrive it who may give that command")])
 
 

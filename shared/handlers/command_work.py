@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from shared import log
 from shared.control.command_verdict import NotDone, forbidden, refused
 from shared.control.commands import Setting, author_of, effect, fleet_effect
 from shared.errors import Refused, Retry, ServiceMissing, TokenConflict
@@ -109,7 +110,7 @@ def _on_service(fact: CommandFact, service: ServiceId, caller: Caller, ports: Co
             # What it asked for may be what it did itself when it came first.
             if ports.store.has_command(service, fact.command_id):
                 _wake(service, fact, ports)
-                _tell(fact, _holds(reading.document), ports)
+                _tell(fact, _holds(reading.document), ports, again=True)
                 return _done_before(generation)
             return _not_done(verdict, generation, detail=deleted)
         if isinstance(command, DeleteCommand) and command.delete_cloud_run_service is not None and not deleted:
@@ -124,8 +125,9 @@ def _on_service(fact: CommandFact, service: ServiceId, caller: Caller, ports: Co
         except TokenConflict:
             continue
         _wake(service, fact, ports)
-        _tell(fact, _holds(reading.document if outcome == "duplicate" else verdict.document), ports)
-        if outcome == "duplicate":
+        again = outcome == "duplicate"
+        _tell(fact, _holds(reading.document if again else verdict.document), ports, again=again)
+        if again:
             return _done_before(generation)
         return Outcome("done", _generation(verdict.document), "; ".join(filter(None, (verdict.detail, deleted))))
     raise Retry(f"{service}: {COMMIT_TRIES} other commands were done meanwhile", after_seconds=CONTENDED_SECONDS)
@@ -139,15 +141,16 @@ def _on_fleet(fact: CommandFact, ports: CommandPorts) -> Outcome:
         verdict = fleet_effect(fact, reading.fleet, ports.clock.now())
         if isinstance(verdict, NotDone):
             if ports.store.has_command(None, fact.command_id):
-                _tell(fact, _fleet_holds(reading.fleet), ports)
+                _tell(fact, _fleet_holds(reading.fleet), ports, again=True)
                 return _done_before()
             return _not_done(verdict)
         try:
             outcome = ports.store.commit_fleet(fact, fleet=verdict.fleet, token=reading.token)
         except TokenConflict:
             continue
-        _tell(fact, _fleet_holds(reading.fleet if outcome == "duplicate" else verdict.fleet), ports)
-        return Outcome("done", detail=verdict.detail) if outcome == "created" else _done_before()
+        again = outcome == "duplicate"
+        _tell(fact, _fleet_holds(reading.fleet if again else verdict.fleet), ports, again=again)
+        return _done_before() if again else Outcome("done", detail=verdict.detail)
     raise Retry(f"the fleet's document: {COMMIT_TRIES} other commands were done meanwhile", after_seconds=CONTENDED_SECONDS)
 
 
@@ -176,11 +179,30 @@ def _wake(service: ServiceId, fact: CommandFact, ports: CommandPorts) -> None:
     ports.bus.publish_wakes([Wake.of(service, f"command {fact.command.command} {fact.command_id}")])
 
 
-def _tell(fact: CommandFact, holds: tuple[Hold, ...], ports: CommandPorts) -> None:
-    """Also for a duplicate: the first one may have died before it told."""
-    change = HoldChange.of(fact, holds, author_of(fact))
-    if change is not None and ports.events is not None:
-        ports.events.publish_events([change.event(fact.published_at or ports.clock.now())])
+def _tell(fact: CommandFact, holds: tuple[Hold, ...], ports: CommandPorts, *, again: bool) -> None:
+    """Also for a duplicate: the first one may have died before it told.
+
+    The command is done, whether this can be told or not: over HTTPS the answer says so. Through Pub/Sub the message comes again, as a
+    duplicate, until others were told.
+    """
+    change = HoldChange.of(fact, holds, author_of(fact), again=again)
+    if change is None or ports.events is None:
+        return
+    event = change.event(fact.published_at or ports.clock.now())
+    try:
+        ports.events.publish_events([event])
+    except Retry as retry:
+        if fact.subscription is not None:
+            raise
+        log.event(
+            "WARNING",
+            "a hold's change could not be told",
+            id=event.id,
+            subject=event.subject,
+            change=change.change,
+            hold_id=change.hold_id,
+            reason=retry.reason,
+        )
 
 
 def _holds(document: ServiceDocument | None) -> tuple[Hold, ...]:

@@ -36,26 +36,34 @@ def report_unreadable(service: ServiceId, snapshot: Snapshot, store: Store, now:
     return f"unreadable: {', '.join(snapshot.unreadable)}"
 
 
-def facts_without_spec(service: ServiceId, facts: Sequence[StoredFact], now: datetime) -> list[Parked]:
+def facts_without_spec(service: ServiceId, facts: Sequence[StoredFact], now: datetime, *, only_open: bool = False) -> list[Parked]:
     """The young alerts of a service that has no spec.
 
     Changes by others to a service that nobody gave to Trimtab are nobody's business here; older alerts are those of a service that was
-    deleted, whose cursor went with it.
+    deleted, whose cursor went with it. `only_open` leaves out the incidents whose open and close are both among the facts: without a
+    state nobody knows whether they were handled before, and nothing is left to be done about them.
     """
+    alerts = [(stored, stored.fact) for stored in facts if isinstance(stored.fact, AlertFact)]
+    over = _opened_and_closed([alert for _, alert in alerts]) if only_open else frozenset()
     reason = f"there is no spec for {service}: apply one to let Trimtab look after it, and this alert is taken up as well; else discard it"
     return [
         Parked.of(
             code=ParkCode.NO_SPEC,
             reason=reason,
             source="reconcile",
-            body=json.dumps(stored.fact.to_stored(), sort_keys=True).encode(),
+            body=json.dumps(alert.to_stored(), sort_keys=True).encode(),
             now=now,
             subject=str(service),
             key=f"{service}:{stored.key}",
         )
-        for stored in facts
-        if isinstance(stored.fact, AlertFact) and stored.created_at >= now - PARKED_WITHIN
+        for stored, alert in alerts
+        if stored.created_at >= now - PARKED_WITHIN and alert.incident_id not in over
     ]
+
+
+def _opened_and_closed(alerts: Sequence[AlertFact]) -> frozenset[str]:
+    closed = {alert.incident_id for alert in alerts if alert.state == "closed"}
+    return frozenset(alert.incident_id for alert in alerts if alert.state == "open" and alert.incident_id in closed)
 
 
 def unreadable_facts(service: ServiceId, facts: Sequence[UnreadableFact], now: datetime) -> list[Parked]:

@@ -21,7 +21,7 @@ from shared.handlers.model import ModelPorts, known_versions, reconcile_model
 from shared.handlers.observe import observe, with_fleet_usage
 from shared.handlers.parking import facts_without_spec, report_unreadable, unreadable_facts
 from shared.handlers.recording import Look, fingerprint, record
-from shared.handlers.telling import mark, tell, untold
+from shared.handlers.telling import Telling, with_untold_rollout
 from shared.handlers.template import RolloutExecutor, Seen, see
 from shared.ports import Bus, Clock, EventBus, Ids, Metrics, ModelFiles, ModelStore, Platform, Prober, Quota, Store, TemplatePlatform
 from shared.records.decision import Decision
@@ -147,10 +147,8 @@ def _look(service: ServiceId, trigger: str, ports: ReconcilePorts) -> str:
     acting = acts_on(plan, document.spec.autonomy)
     _check_time(service, began, ports)
     look = Look(service=service, trigger=trigger, document=document, observation=observation, plan=plan, acting=acting, now=began)
-    committed = _told(look, _commit(look, snapshot, folded, ports), before, ports)
-    outcome = committed.words
-    if committed.announced:
-        outcome = f"{_act(look, committed, seen, ports)}: {committed.words}"
+    committed = _commit(look, snapshot, folded, ports)
+    outcome = _act_and_tell(look, committed, seen, before, ports)
     if folded.more or committed.announced:
         ports.bus.publish_wakes([Wake.of(service, "more facts" if folded.more else "after a change")])
     return outcome
@@ -165,7 +163,7 @@ def _observe(service: ServiceId, document: ServiceDocument, state: ServiceState,
     try:
         reading = ports.templates.read_service(service)
         versions = _versions(document, ports)
-        seen = see(document, state, reading, ports.templates, ports.prober, versions=versions)
+        seen = see(document, state, reading, ports.templates, ports.prober, now=ports.clock.now(), versions=versions)
         cloud_run = reading.observed
     except ServiceMissing:
         cloud_run = Unknown(reason=f"there is no Cloud Run service {service.resource_name}")
@@ -248,7 +246,8 @@ def _without_spec(service: ServiceId, snapshot: Snapshot, folded: _Folded, ports
     if not folded.facts and not folded.unreadable and state == before:
         return "no spec, nothing to park"
     now = ports.clock.now()
-    parked = [*facts_without_spec(service, folded.facts, now), *unreadable_facts(service, folded.unreadable, now)]
+    unspecified = facts_without_spec(service, folded.facts, now, only_open=snapshot.state is None)
+    parked = [*unspecified, *unreadable_facts(service, folded.unreadable, now)]
     ports.store.commit(service, token=snapshot.token, state=state, parked=parked)
     if parked:
         log.event("WARNING", "alerts of a service without a spec were parked", service=service, parked=len(parked))
@@ -302,6 +301,8 @@ def _commit(look: Look, snapshot: Snapshot, folded: _Folded, ports: ReconcilePor
     )
     if act is not None:
         state = _announced(state, act, look)
+    if ports.events is not None and snapshot.state is not None:
+        state = with_untold_rollout(state, snapshot.state)
     parked = unreadable_facts(look.service, folded.unreadable, look.now)
     if state == (snapshot.state or ServiceState(id=look.service)) and decision is None and not parked:
         return _Committed("nothing to do", state, snapshot.token)
@@ -309,15 +310,23 @@ def _commit(look: Look, snapshot: Snapshot, folded: _Folded, ports: ReconcilePor
     return _Committed(plan.explanation, state, token, decision, act, announced=slot is not None)
 
 
-def _told(look: Look, committed: _Committed, before: ServiceState, ports: ReconcilePorts) -> _Committed:
-    """What was committed, told to others. An act's outcome is recorded with it; where nothing is written, the telling is."""
-    if ports.events is None or not untold(committed.state):
-        return committed
-    behind = untold(before)
-    state = tell(look.service, committed.state, committed.decision, behind=behind, events=ports.events, store=ports.store)
-    if not committed.announced:
-        mark(look.service, state, token=committed.token, store=ports.store)
-    return replace(committed, state=state)
+def _act_and_tell(look: Look, committed: _Committed, seen: Seen | None, before: ServiceState, ports: ReconcilePorts) -> str:
+    """Make the announced write, then tell others what was committed: nobody who listens can hold up a change."""
+    if ports.events is None:
+        return f"{_act(look, committed, seen, ports)}: {committed.words}" if committed.announced else committed.words
+    telling = Telling(
+        committed.state,
+        committed.decision,
+        before=before,
+        events=ports.events,
+        store=ports.store,
+        check_time=lambda: _check_time(look.service, look.now, ports),
+    )
+    outcome = committed.words
+    if committed.announced:
+        outcome = f"{_act(look, committed, seen, replace(ports, store=telling.store))}: {committed.words}"
+    telling.alone(committed.token)
+    return outcome
 
 
 def _announced(state: ServiceState, act: Act, look: Look) -> ServiceState:

@@ -8,8 +8,9 @@ from types import MappingProxyType
 from shared import log
 from shared.cloudrun.quantities import quantity
 from shared.control.desired import VersionUnknown, desired_serving
+from shared.control.pins import template_pin
 from shared.control.rollout import refused, sent
-from shared.control.rollout_parts import to_restore, traffic_when_promoted, traffic_while_starting
+from shared.control.rollout_parts import quarantine_of, to_restore, traffic_when_promoted, traffic_while_starting
 from shared.errors import Answer, QuotaRefused, Refused, Retry, ServiceMissing, StaleEtag, TokenConflict, TrimtabError
 from shared.ports import Clock, Prober, Store, TemplatePlatform
 from shared.records.metric import Unknown
@@ -49,6 +50,7 @@ def see(
     platform: TemplatePlatform,
     prober: Prober | None,
     *,
+    now: datetime,
     versions: Mapping[int, int] = NO_VERSIONS,
 ) -> Seen:
     """Look at the template.
@@ -62,9 +64,12 @@ def see(
     choice = _choice(document, state, reading.document, tuple(versions))
     wanted = choice.desired
     rollout = state.rollout
-    candidate = platform.get_revision(document.id, rollout.revision) if rollout is not None else None
+    pin = template_pin(document, now) if rollout is None else None
+    named = rollout.revision if rollout is not None else pin.revision if pin is not None else None
+    candidate = platform.get_revision(document.id, named) if named is not None else None
     common = {
         "traffic": traffic_of(reading.document),
+        "traffic_asked": _traffic_asked(reading.document),
         "latest_created": _short(reading.document.get("latestCreatedRevision", "")),
         "template_revision": reading.document.get("template", {}).get("revision", ""),
         "candidate": candidate,
@@ -96,6 +101,8 @@ def traffic_of(document: Json) -> tuple[TrafficTarget, ...]:
     """
     said = document.get("traffic", []) if document.get("reconciling") else document.get("trafficStatuses") or document.get("traffic", [])
     latest = _short(document.get("latestReadyRevision", ""))
+    if not latest and not document.get("reconciling") and not document.get("trafficStatuses"):
+        return ()  # no revision was ever ready: what is asked for serves nobody
     targets = [
         TrafficTarget(revision=each.get("revision") or latest, percent=int(each.get("percent", 0)), tag=each.get("tag") or None)
         for each in said
@@ -104,6 +111,15 @@ def traffic_of(document: Json) -> tuple[TrafficTarget, ...]:
     if not targets and latest:
         return (TrafficTarget(revision=latest, percent=100),)
     return tuple(targets[:KEPT_TRAFFIC_TARGETS])
+
+
+def _traffic_asked(document: Json) -> tuple[str, ...]:
+    """The revisions that are to have a share, once Cloud Run is done with it."""
+    if document.get("reconciling"):
+        return ()
+    latest = _short(document.get("latestReadyRevision", ""))
+    names = [each.get("revision") or latest for each in document.get("traffic", []) if int(each.get("percent", 0))]
+    return tuple(dict.fromkeys(name for name in names if name))[:KEPT_TRAFFIC_TARGETS]
 
 
 @dataclass(frozen=True)
@@ -121,13 +137,16 @@ def _choice(document: ServiceDocument, state: ServiceState, seen: Json, versions
     """What the spec asks for.
 
     `latest` is the newest complete version whose template has not failed, and never an older one than the template pins already. While
-    a version is on its way, it stays the one that is asked for until a newer one comes: its failure is settled first.
+    a version is on its way, it stays the one that is asked for until a newer one comes: its failure is settled first. One whose files
+    turn out not to be complete before it has any traffic is not asked for any more.
     """
-    running = _served_version(document, seen)
-    newer: list[int | None] = [each for each in versions if running is None or each > running] if _follows_latest(document) else []
-    failed = {each.template_hash: each for each in state.quarantined}
-    under_way = state.rollout.template_hash if state.rollout is not None else None
+    running = _template_version(document, seen)
     left_out = ""
+    if running is not None and versions and running not in versions and not _has_the_traffic(document, seen, running):
+        left_out = f"model version {running} is left out: its files are not complete any more"
+        running = None
+    newer: list[int | None] = [each for each in versions if running is None or each > running] if _follows_latest(document) else []
+    under_way = state.rollout.template_hash if state.rollout is not None else None
     first = None
     candidates = newer if newer and running is None else [*newer, running]
     for version in candidates:
@@ -136,7 +155,7 @@ def _choice(document: ServiceDocument, state: ServiceState, seen: Json, versions
             return _Choice(wanted, seen)
         after = rendered_document(seen, wanted)
         choice = _Choice(wanted, after, template_hash(after["template"]), left_out)
-        quarantined = failed.get(choice.template_hash)
+        quarantined = quarantine_of(document, state, choice.template_hash)
         if quarantined is None or choice.template_hash == under_way or not newer or version == running:
             return choice
         first = first or choice
@@ -159,7 +178,15 @@ def _desired(document: ServiceDocument, version: int | None) -> DesiredServing |
         return Unknown(reason=f"the spec cannot be rendered: {error}"[:500])
 
 
-def _served_version(document: ServiceDocument, seen: Json) -> int | None:
+def _has_the_traffic(document: ServiceDocument, seen: Json, version: int) -> bool:
+    wanted = _desired(document, version)
+    if isinstance(wanted, Unknown):
+        return False
+    by_name = f"{document.id.name}-{template_hash(rendered_document(seen, wanted)['template'])}-"
+    return any(target.percent and target.revision.startswith(by_name) for target in traffic_of(seen))
+
+
+def _template_version(document: ServiceDocument, seen: Json) -> int | None:
     """The version that the running template pins, if it is of the spec's model: `latest` never means an older one."""
     serving = document.spec.serving
     if serving is None or serving.model is None:
@@ -260,7 +287,7 @@ class RolloutExecutor:
     def _refused(self, service: ServiceId, state: ServiceState, refusal: Answer, token: str) -> str:
         text = str(refusal)
         log.event("WARNING", "Cloud Run refused a write of a rollout", service=service, text=text)
-        self._record(service, refused(state, text, self.clock.now()), token)
+        self._record(service, refused(state, text, self.clock.now(), no_room=isinstance(refusal, QuotaRefused)), token)
         return f"refused: {text}"
 
     def _etag_if_unmoved(self, service: ServiceId, rollout: Rollout) -> str | None:

@@ -20,7 +20,8 @@ class EventType(StrEnum):
     ROLLOUT = "trimtab.rollout.v1"
     """A rollout ended: promoted, failed, superseded or overtaken; the data says of which revision, and why."""
     HOLD = "trimtab.hold.v1"
-    """Somebody gave or released a hold by command; the data says which, of which service and by whom."""
+    """Somebody gave or released a hold by command; the data says which, of which service and by whom. One that came over HTTPS while the
+    topic was away is told when it is given again."""
     PARKED = "trimtab.parked.v1"
     """An event could never work and was parked; the data says why and under which key, without its body."""
 

@@ -63,7 +63,7 @@ class DenialCode(StrEnum):
     CONTENDED = "contended"
     """Somebody changed the template again soon after Trimtab had put it back: it is left alone until a person says so."""
     PINNED = "pinned"
-    """A rollback pins the traffic to one revision; the next change of the spec ends it."""
+    """A rollback keeps the traffic on one revision until the spec is changed or applied again; a hold of the kind pin, until it ends."""
     WINDOW = "window"
     """Template changes may start only in the spec's windows."""
     TEMPLATE_UNKNOWN = "template-unknown"

@@ -65,6 +65,8 @@ class Rollout(Record):
     deadline_at: UtcTime
     """The candidate must be ready by then."""
     retry_at: UtcTime | None = None
+    refusals: Annotated[int, Field(ge=0)] = 0
+    """How often Cloud Run refused to move the traffic."""
     failed_probes: Annotated[int, Field(ge=0)] = 0
     reason: RolloutText = ""
     """Why it waits or is given up."""
@@ -149,10 +151,12 @@ class TemplateView(Record):
     """How long the wanted template may take to start."""
     traffic: Annotated[tuple[TrafficTarget, ...], Field(max_length=KEPT_TRAFFIC_TARGETS)] = ()
     """By revision; who follows the latest is named by the revision it is."""
+    traffic_asked: Annotated[tuple[ShortText, ...], Field(max_length=KEPT_TRAFFIC_TARGETS)] = ()
+    """The revisions that are to have a share; after a failure these are not those that have one. Empty: not said."""
     latest_created: ShortText = ""
     template_revision: ShortText = ""
     """The revision's name that stands in the service's template."""
     candidate: RevisionReading | None = None
-    """The rollout's revision; None: there is none of that name (yet)."""
+    """The rollout's revision, or the one that a person pinned; None: there is none of that name (yet)."""
     probe: Probe | None = None
     """Of the candidate, if it was asked."""

@@ -26,6 +26,10 @@ KEPT_INCIDENTS = 100
 """The newest open incidents are kept in full; the others are counted."""
 KEPT_FINGERPRINTS = 8
 """Enough for a metric that comes and goes, or a write that fails now and then, to be recorded once each."""
+KEPT_UNTOLD_ROLLOUTS = 10
+"""Ended rollouts that nobody was told of yet, beside the last one."""
+KEPT_UNTOLD_DETAIL = 64
+"""Characters of their details: the state has little room left."""
 KEPT_TOMBSTONES = 100
 """Closed incidents whose open has not been seen yet (events come in any order)."""
 KEPT_POLICY_NAME_BYTES = 64
@@ -221,6 +225,8 @@ class ServiceState(Record):
     served: Served | None = None
     foreign_template: ForeignTemplate | None = None
     told: Told = Told()
+    untold_rollouts: Annotated[tuple[LastRollout, ...], Field(max_length=KEPT_UNTOLD_ROLLOUTS)] = ()
+    """Rollouts that ended before the last one and were not told of yet, the newest last."""
     last_decision_id: ShortText | None = None
     decision_fingerprints: Annotated[tuple[ShortText, ...], Field(max_length=KEPT_FINGERPRINTS)] = ()
     """Of the decisions recorded since it was last quiet, the newest last: none of them is recorded again."""

@@ -7,29 +7,40 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 from unittest import mock
 
 import grpc
+from google.cloud.firestore import Client
 from google.pubsub_v1.types import PublishRequest, PublishResponse
 
 from shared import log
 from shared.clock import SystemClock
 from shared.events.wake import encode_wake
+from shared.gcp.firestore_commands import FirestoreCommands
 from shared.gcp.firestore_store import FirestoreStore
 from shared.gcp.pubsub_bus import PubsubBus
 from shared.handlers.keeping import FactPorts
 from shared.handlers.schedule import SchedulePorts, tick
 from shared.local.clock import VirtualClock
 from shared.local.sqlite_store import SqliteStore
-from shared.ports import Bus, ScheduleStore, Store
-from shared.records.fleet import ActSlot
+from shared.ports import Bus, ModelStore, ScheduleStore, Store
+from shared.records.commands import CommandFact, ReconcileCommand
+from shared.records.facts import UploadFact
+from shared.records.fleet import ActSlot, Fleet
+from shared.records.model import ModelState
 from shared.records.parked import ParkCode, Parked
 from shared.records.state import ServiceState
 from shared.records.subject import SWEEP_SLOTS, ServiceId, Wake
+from shared.simulation.bucket import SimulatedBucket
 from shared.simulation.monitoring import notification
 from tests.benchmarks.emulated import firestore_or_none
 from tests.benchmarks.table import Area, Row
 from tests.benchmarks.twins import ListBus, as_bus
+from tests.scenarios.test_uploads import MODEL, Harbour
+from tests.support.audits import entry
 from tests.support.builders import NOW, RANKER, alert, document
 from tests.support.emulators import firestore_client, fresh_project
 from tests.support.firestore_proxy import Proxy, proxy_before
@@ -40,6 +51,17 @@ SETTLED = 1_000
 PUBLISH_BATCH = 500
 UNTIL_FACTS_SETTLE_SECONDS = 1.0
 PUBSUB = "Publish"
+TWO = "2 operations: 1 store + 1 publish"
+LISTED_AGAIN_SECONDS = 90
+"""Longer than the least time between two listings of a model, and than an upload takes to settle."""
+OF_A_TICK = (
+    "store.due_services",
+    "store.begin_tick",
+    "store.commanded_services",
+    "store.unfolded_services",
+    "store.due_models",
+    "store.unlisted_models",
+)
 
 HOW = (
     "Every call of a port is counted while the real handlers work on one event (store: SQLite in memory; Cloud Run: simulated). "
@@ -55,7 +77,7 @@ WITHOUT_EMULATOR = "No Firestore emulator was found: what one operation is in gR
 
 def measure() -> Area:
     with log.silenced(), firestore_or_none() as firestore:
-        rows = [*_alert_rows(), *_reconcile_rows(), _tick_row()]
+        rows = [*_alert_rows(), *_audit_rows(), *_upload_rows(), *_command_rows(), *_reconcile_rows(), *_model_rows(), _tick_row()]
         rows += _firestore_rows(firestore) if firestore else []
         rows += _publish_rows()
     return Area("Cost per event", HOW.format(calls=WITH_EMULATOR if firestore else WITHOUT_EMULATOR), tuple(rows))
@@ -65,7 +87,7 @@ def _alert_rows() -> Iterator[Row]:
     rig = Rig()
     body = _push(json.dumps(notification(RANKER, "0.a1", "open", started_at=NOW, now=NOW)).encode())
     new = _alert(rig, body, fresh=True)
-    yield Row("new alert", _named(new), "2 operations: 1 store + 1 publish", new == {"store.create_fact": 1, "bus.publish_wakes": 1})
+    yield Row("new alert", _named(new), TWO, new == {"store.create_fact": 1, "bus.publish_wakes": 1})
     repeat = _alert(rig, body, fresh=True)
     yield Row("duplicate, fresh instance", _named(repeat), "1 store + at most 1 publish", _frugal(repeat, store=1))
     again = _alert(rig, body, fresh=False)
@@ -79,12 +101,80 @@ def _alert_rows() -> Iterator[Row]:
     yield Row("console's test notification", _named(test), "none", not test)
 
 
-def _alert(rig: Rig, body: bytes, *, fresh: bool) -> dict[str, int]:
+def _audit_rows() -> Iterator[Row]:
+    rig = Rig()
+    body = _push(entry(RANKER, "a1", principal="kim@example.com", at=NOW))
+    new = _posted(rig, "audit", body, fresh=True)
+    yield Row("new audit entry", _named(new), TWO, new == {"store.create_fact": 1, "bus.publish_wakes": 1})
+    repeat = _posted(rig, "audit", body, fresh=True)
+    yield Row("audit entry, duplicate, fresh instance", _named(repeat), "1 store + at most 1 publish", _frugal(repeat, store=1))
+    again = _posted(rig, "audit", body, fresh=False)
+    yield Row("audit entry, duplicate, same instance", _named(again), "1 store + at most 1 publish", _frugal(again, store=1))
+    ours = _posted(rig, "audit", _push(entry(RANKER, "a2", at=NOW)), fresh=True)
+    yield Row("audit entry of Trimtab's own write", _named(ours), "none", not ours)
+
+
+def _upload_rows() -> Iterator[Row]:
+    rig = Rig()
+    resource = SimulatedBucket(now=rig.clock.now).put("acme-models", "ranker/7/saved_model.pb", b"x")
+    body = _push(json.dumps(resource).encode(), eventType="OBJECT_FINALIZE", objectGeneration=resource["generation"])
+    new = _posted(rig, "upload", body, fresh=True)
+    yield Row("new upload notification", _named(new), TWO, new == {"store.create_upload": 1, "bus.publish_wakes": 1})
+    repeat = _posted(rig, "upload", body, fresh=True)
+    yield Row("upload, duplicate, fresh instance", _named(repeat), "1 store + at most 1 publish", _frugal(repeat, store=1))
+    again = _posted(rig, "upload", body, fresh=False)
+    yield Row("upload, duplicate, same instance", _named(again), "1 store + at most 1 publish", _frugal(again, store=1))
+    for _ in range(6):
+        last = _posted(rig, "upload", body, fresh=False)
+    yield Row("upload, duplicate, same instance, many in a burst", _named(last), "1 store + at most 1 publish", _frugal(last, store=1))
+
+
+def _command_rows() -> Iterator[Row]:
+    rig = Rig(known_service=False)
+    spec = {"scale": {"max_instance_count": 4}}
+
+    def command(what: str, command: str, bound: int, *, https: bool = False, **fields: Any) -> Row:
+        about = {} if fields.pop("fleet", False) else {"service": str(RANKER)}
+        body = json.dumps({"command": command, **about, **fields}).encode()
+        found = _posted(rig, "command", body if https else _push(body), fresh=True)
+        return Row(f"command: {what}", _named(found), f"{bound} round trips", sum(found.values()) <= bound)
+
+    yield command("apply", "apply", 3, command_id="c1", spec=spec)
+    yield command("apply, duplicate", "apply", 3, command_id="c1", spec=spec)
+    yield command("apply over HTTPS", "apply", 3, https=True, command_id="c2", spec=spec)
+    yield command("patch", "patch", 3, command_id="c3", patch={"scale": {"max_instance_count": 6}})
+    yield command("hold", "hold", 3, command_id="c4", hold_id="launch", reason="launch day")
+    yield command("hold, duplicate", "hold", 3, command_id="c4", hold_id="launch", reason="launch day")
+    yield command("release", "release", 3, command_id="c5", hold_id="launch")
+    yield command("rollback to a revision", "rollback", 3, command_id="c6", to_revision="ranker-00001-abc")
+    yield command("hold of all services", "hold", 3, fleet=True, command_id="c7", all=True, hold_id="outage", reason="outage")
+    yield command("reconcile", "reconcile", 3, command_id="c8")
+    yield command("refused, over HTTPS", "release", 3, https=True, command_id="c9", hold_id="nothing")
+    yield command("refused, parked", "release", 3, command_id="c10", hold_id="nothing")
+    key = rig.store.parked(limit=1)[0].key
+    yield command("redrive", "redrive", 3, fleet=True, command_id="c11", key=key)
+    rig.run()
+    yield command("discard", "discard", 3, fleet=True, command_id="c12", key=rig.store.parked(limit=1)[0].key)
+    yield command("delete", "delete", 3, command_id="c13")
+    harbour = Harbour().upload(7).settled()
+    back = json.dumps({"command": "rollback", "command_id": "c14", "service": str(RANKER)}).encode()
+    found = _posted(harbour, "command", _push(back), fresh=True)
+    yield Row("command: rollback to what served before", _named(found), "3 round trips, 1 for what is served", sum(found.values()) <= 4)
+
+
+def _posted(rig: Rig, function: str, body: bytes, *, fresh: bool) -> dict[str, int]:
+    """The operations of one request; `fresh`: to an instance that has just started."""
     if fresh:
         rig.start_process(Trace())
+        redriver = Traced("redriver", rig.command_ports.redriver, rig.trace)
+        rig.command_ports = replace(rig.command_ports, redriver=redriver)
     rig.trace.operations.clear()
-    assert rig.post("alert", body) == 200
+    assert rig.post(function, body) in ({200, 400} if function == "command" else {200})
     return dict(rig.trace.operations)
+
+
+def _alert(rig: Rig, body: bytes, *, fresh: bool) -> dict[str, int]:
+    return _posted(rig, "alert", body, fresh=fresh)
 
 
 def _reconcile_rows() -> Iterator[Row]:
@@ -107,9 +197,40 @@ def _reconcile_rows() -> Iterator[Row]:
     assert len(rig.writes()) == 1
     yield Row("reconcile that acts (folds, decides, announces, writes, records)", _named(acted))
 
+    rig = Rig()
+    assert rig.post("alert", _push(json.dumps(notification(RANKER, "0.a1", "open", started_at=NOW, now=NOW)).encode())) == 200
+    told = _wake(rig, wake, telling=True)
+    yield Row("the same, with somebody listening at the topic of events", _named(told))
 
-def _wake(rig: Rig, body: bytes) -> dict[str, int]:
+    harbour = Harbour().upload(7).settled()
+    idle = _wake(harbour, wake)
+    idle = _wake(harbour, wake)
+    yield Row("reconcile, nothing to do, a spec that follows a model's latest version", _named(idle), "0 writes", not _writes(idle))
+
+
+def _model_rows() -> Iterator[Row]:
+    harbour = Harbour().settled(3)
+    wake = _push(encode_wake(Wake.of_model(MODEL.uri, "test"))[0])
+    harbour.put(7)
+    harbour.clock.advance(LISTED_AGAIN_SECONDS)
+    first = _wake(harbour, wake)
+    yield Row("model, listed, a version that is still settling", _named(first))
+    too_soon = _wake(harbour, wake)
+    yield Row("model, not to be listed again yet", _named(too_soon), "0 listings", "bucket.list_objects" not in too_soon)
+    harbour.clock.advance(LISTED_AGAIN_SECONDS)
+    news = _wake(harbour, wake)
+    yield Row("model, listed, a version is found complete, its follower woken", _named(news), "1 listing", news["bucket.list_objects"] == 1)
+    harbour.run()
+    harbour.clock.advance(LISTED_AGAIN_SECONDS)
+    known = _wake(harbour, wake)
+    listed_alone = known["bucket.list_objects"] == 1 and "bucket.read_object" not in known
+    yield Row("model, listed, nothing new", _named(known), "1 listing, nothing read", listed_alone)
+
+
+def _wake(rig: Rig, body: bytes, *, telling: bool = False) -> dict[str, int]:
     rig.start_process(Trace())
+    if telling:
+        rig.reconcile_ports = replace(rig.reconcile_ports, events=Traced("events", rig.bus, rig.trace))
     assert rig.post("reconcile", body) == 200
     return dict(rig.trace.operations)
 
@@ -121,7 +242,7 @@ def _tick_row() -> Row:
     slot = int(NOW.timestamp() // 60) % SWEEP_SLOTS
     due = sum(service.sweep_slot == slot for service in services)
     traced_store, traced_bus = Traced("store", store, trace), Traced("bus", as_bus(bus), trace)
-    tick(SchedulePorts(_as_schedule_store(traced_store), _as_bus(traced_bus), clock))
+    tick(SchedulePorts(_as_schedule_store(traced_store), _as_bus(traced_bus), clock, models=_as_models(traced_store)))
     store.close()
     found = dict(trace.operations)
     assert sum(map(len, bus.published)) == due
@@ -130,7 +251,7 @@ def _tick_row() -> Row:
         f"tick over {SETTLED:,} settled services ({due} of them due)",
         _named(found),
         f"0 platform calls; 1 publish per {PUBLISH_BATCH} wakes",
-        found == {"store.due_services": 1, "store.unfolded_services": 1, "bus.publish_wakes": publishes},
+        found == {**dict.fromkeys(OF_A_TICK, 1), "bus.publish_wakes": publishes},
     )
 
 
@@ -176,7 +297,54 @@ def _firestore_rows(emulator: str) -> Iterator[Row]:
                 time.sleep(UNTIL_FACTS_SETTLE_SECONDS)
             calls = _calls(proxy, act)
             yield Row(f"gRPC calls of {what}", _named(calls), "1", calls == {wanted: 1})
+        yield from _firestore_command_rows(proxy, client)
+        yield from _firestore_model_rows(proxy, store)
         yield _whole_alert(proxy, store)
+
+
+def _firestore_command_rows(proxy: Proxy, client: Client) -> Iterator[Row]:
+    commands, service = FirestoreCommands(client), RANKER.model_copy(update={"name": "commanded"})
+    spec, entry = document(service=service), Parked.of(code=ParkCode.UNPARSABLE, reason="r", source="alert", body=b"y", now=NOW)
+
+    def fact(command_id: str) -> CommandFact:
+        command = ReconcileCommand(command="reconcile", command_id=command_id, service=service)
+        return CommandFact(command_id=command_id, command=command)
+
+    commands.park(entry)
+    for what, act, wanted in (
+        ("store.read_spec", lambda: commands.read_spec(service), "BatchGetDocuments"),
+        ("store.commit_spec, new", lambda: commands.commit_spec(service, fact("c1"), document=spec, token=None), "Commit"),
+        ("store.create_command, new", lambda: commands.create_command(service, fact("c2")), "Commit"),
+        ("store.create_command, duplicate", lambda: commands.create_command(service, fact("c2")), "Commit"),
+        ("store.has_command", lambda: commands.has_command(service, "c2"), "BatchGetDocuments"),
+        ("store.read_fleet", commands.read_fleet, "BatchGetDocuments"),
+        ("store.commit_fleet", lambda: commands.commit_fleet(fact("c3"), fleet=Fleet(), token=None), "Commit"),
+        ("store.read_parked", lambda: commands.read_parked(entry.key), "BatchGetDocuments"),
+        ("store.discard_parked", lambda: commands.discard_parked(fact("c4"), key=entry.key), "Commit"),
+    ):
+        calls = _calls(proxy, act)
+        yield Row(f"gRPC calls of {what}", _named(calls), "1", calls == {wanted: 1})
+    token = commands.read_spec(service).token
+    repeated = _calls(proxy, lambda: commands.commit_spec(service, fact("c1"), document=spec, token=token))
+    yield Row("gRPC calls of store.commit_spec, duplicate", _named(repeated), "at most 2", sum(repeated.values()) <= 2)
+
+
+def _firestore_model_rows(proxy: Proxy, store: FirestoreStore) -> Iterator[Row]:
+    upload = UploadFact(bucket="acme-models", name="ranker/7/saved_model.pb", generation=1, event="finalize")
+    for what, act, wanted in (
+        ("store.create_upload, new", lambda: store.create_upload(MODEL, upload), "Commit"),
+        ("store.create_upload, duplicate", lambda: store.create_upload(MODEL, upload), "Commit"),
+        ("store.read_model", lambda: store.read_model(MODEL), "BatchGetDocuments"),
+        ("store.commit_model", lambda: store.commit_model(MODEL, token=None, state=ModelState(uri=MODEL.uri)), "Commit"),
+        ("store.followers", lambda: store.followers(MODEL), "RunQuery"),
+        ("store.commanded_services", lambda: list(store.commanded_services(since=NOW, until=NOW + timedelta(minutes=1))), "RunQuery"),
+        ("store.due_models", lambda: list(store.due_models(now=NOW)), "RunQuery"),
+        ("store.unlisted_models, none", lambda: list(store.unlisted_models(since=NOW, until=NOW + timedelta(seconds=1))), "RunQuery"),
+    ):
+        calls = _calls(proxy, act)
+        yield Row(f"gRPC calls of {what}", _named(calls), "1", calls == {wanted: 1})
+    begun = _calls(proxy, lambda: store.begin_tick(NOW))
+    yield Row("gRPC calls of store.begin_tick", _named(begun), "at most 2", sum(begun.values()) <= 2)
 
 
 def _whole_alert(proxy: Proxy, store: FirestoreStore) -> Row:
@@ -228,8 +396,8 @@ def counting_pubsub() -> Iterator[tuple[str, list[str]]]:
             server.stop(None).wait()
 
 
-def _push(data: bytes) -> bytes:
-    message = {"data": base64.b64encode(data).decode(), "messageId": "1", "attributes": {}}
+def _push(data: bytes, **attributes: str) -> bytes:
+    message = {"data": base64.b64encode(data).decode(), "messageId": "1", "attributes": attributes}
     return json.dumps({"message": message, "subscription": "projects/acme-ml/subscriptions/alerts"}).encode()
 
 
@@ -251,6 +419,10 @@ def _frugal(operations: dict[str, int], *, store: int) -> bool:
 
 
 def _as_store(traced: Traced) -> Store:
+    return traced
+
+
+def _as_models(traced: Traced) -> ModelStore:
     return traced
 
 

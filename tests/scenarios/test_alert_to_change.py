@@ -51,7 +51,7 @@ def test_a_settled_service_costs_no_write() -> None:
     rig.minutes(20)
     rig.start_process(Trace())
     rig.minutes(20)
-    assert set(rig.trace.effects) == {"bus.publish_wakes"}
+    assert set(rig.trace.effects) == {"store.begin_tick", "bus.publish_wakes"}
 
 
 def test_an_open_incident_that_waits_costs_no_write_either() -> None:
@@ -59,7 +59,7 @@ def test_an_open_incident_that_waits_costs_no_write_either() -> None:
     rig.minutes(12)
     rig.start_process(Trace())
     rig.minutes(10)
-    assert set(rig.trace.effects) == {"bus.publish_wakes"}
+    assert set(rig.trace.effects) == {"store.begin_tick", "bus.publish_wakes"}
     assert rig.trace.operations["platform.get_service"] == 10
 
 

@@ -6,7 +6,6 @@ emulator stands a `Gate`, which can break the connection or hold it. The emulato
 function a `PushIdentity` does, as Pub/Sub does for a subscription that names a service account.
 """
 
-import base64
 import contextlib
 import http.client
 import json
@@ -17,22 +16,13 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-import grpc
-from google.api_core.exceptions import DeadlineExceeded
 from google.cloud import firestore
-from google.pubsub_v1.services.publisher import PublisherClient
-from google.pubsub_v1.services.subscriber import SubscriberClient
-from google.pubsub_v1.services.subscriber.transports import SubscriberGrpcTransport
 
 from shared.clock import SystemClock
 from shared.events.wake import encode_wake
@@ -53,7 +43,10 @@ from shared.simulation.gpu_service import place_service
 from shared.simulation.platform import TRIMTAB
 from tests.support.builders import document
 from tests.support.cloud_storage_door import CloudStorageDoor
-from tests.support.emulators import firestore_client, fresh_project, pubsub_publisher
+from tests.support.emulators import firestore_client, fresh_project
+from tests.support.gates import Gate
+from tests.support.pubsub_topics import PubsubTopics
+from tests.support.push_identity import PushIdentity, http_post, identity_token
 
 ROOT = Path(__file__).parents[2]
 TOPICS = {
@@ -73,114 +66,11 @@ PUSH_ACCOUNT = "pubsub-push@acme-ml.iam.gserviceaccount.com"
 ONCALL = "oncall@example.com"
 """Somebody who may give every command."""
 EVERY_COMMAND = ["apply", "patch", "hold", "release", "rollback", "reconcile", "redrive", "discard", "delete"]
-ACK_DEADLINE_SECONDS = 60
-BACKOFF = {"minimum_backoff": timedelta(seconds=1), "maximum_backoff": timedelta(seconds=4)}
-"""Shorter than in production (10 to 600 s), so that a test need not wait; the emulator keeps to it."""
-MAX_DELIVERY_ATTEMPTS = 30
-"""Enough for the outages of these tests."""
 START_SECONDS = 30.0
 VERDICTS = {"done", "duplicate", "ignored", "parked"}
 """The messages of the log lines that say how an event was answered."""
 QUIET_SECONDS = 1.5
-RPC_SECONDS = 10.0
-HTTP_SECONDS = 60.0
 LOG_TAIL_CHARACTERS = 6_000
-
-
-class Gate:
-    """A TCP relay to `target` (`host:port`). Open, shut (every connection breaks), or held (they stay, and nothing passes)."""
-
-    def __init__(self, target: str) -> None:
-        host, _, port = target.rpartition(":")
-        self._target = (host, int(port))
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._lock = threading.Lock()
-        self._flowing = threading.Event()
-        self._flowing.set()
-        self._shut = False
-        self._ends: set[socket.socket] = set()
-        self._threads: list[threading.Thread] = []
-        self._spawn(self._accept)
-
-    @property
-    def host(self) -> str:
-        """Where it listens, as `host:port`."""
-        return f"127.0.0.1:{self._listener.getsockname()[1]}"
-
-    def shut(self) -> None:
-        """Break every connection, and each new one at once."""
-        with self._lock:
-            self._shut = True
-        self._break()
-
-    def hold(self) -> None:
-        """Let nothing pass any more, in connections that stay open."""
-        self._flowing.clear()
-
-    def open(self) -> None:
-        """Let everything pass again; what was held back is lost with its connections."""
-        self._break()
-        self._shut = False
-        self._flowing.set()
-
-    def close(self) -> None:
-        """Stop listening and end all threads."""
-        self._shut = True
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._break()
-        self._flowing.set()
-        for thread in self._threads:
-            thread.join(5)
-        self._listener.close()
-
-    def _break(self) -> None:
-        with self._lock:
-            for end in self._ends:
-                _shutdown(end)
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            self._spawn(partial(self._relay, client))
-
-    def _relay(self, client: socket.socket) -> None:
-        with client, contextlib.suppress(OSError), socket.create_connection(self._target) as server:
-            ends = {client, server}
-            with self._lock:
-                self._ends |= ends
-                refused = self._shut
-            try:
-                if not refused:
-                    back = threading.Thread(target=self._pump, args=(server, client), daemon=True)
-                    back.start()
-                    self._pump(client, server)
-                    back.join()
-            finally:
-                with self._lock:
-                    self._ends -= ends
-
-    def _pump(self, source: socket.socket, sink: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while data := source.recv(65_536):
-                self._flowing.wait()
-                sink.sendall(data)
-        _shutdown(source)
-        _shutdown(sink)
-
-    def _spawn(self, work: Callable[[], None]) -> None:
-        self._threads = [thread for thread in self._threads if thread.is_alive()]
-        thread = threading.Thread(target=work, daemon=True)
-        self._threads.append(thread)
-        thread.start()
-
-
-def _shutdown(end: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        end.shutdown(socket.SHUT_RDWR)
 
 
 class FunctionProcess:
@@ -277,72 +167,6 @@ def _quiet_port() -> int:
             return port
 
 
-class PushIdentity:
-    """Hands requests on to a function with the identity token that Pub/Sub puts on the pushes of a subscription; `with` runs it.
-
-    The token has no signature: Cloud Run takes it away when it has checked it.
-    """
-
-    def __init__(self, port: int, account: str) -> None:
-        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {identity_token(account)}"}
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                try:
-                    status, text = http_post(port, body, headers)
-                except (OSError, http.client.HTTPException):
-                    status, text = http.HTTPStatus.SERVICE_UNAVAILABLE, b"no instance\n"
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(text)))
-                self.end_headers()
-                self.wfile.write(text)
-
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (the base class calls it so)
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-
-    @property
-    def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}/"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-
-def identity_token(email: str) -> str:
-    """An identity token of Google's as Cloud Run hands it on."""
-    claims = {"iss": "https://accounts.google.com", "email": email, "email_verified": True}
-    parts = (base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in ({"alg": "RS256"}, claims))
-    return f"{'.'.join(parts)}.SIGNATURE_REMOVED_BY_GOOGLE"
-
-
-def http_post(port: int, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
-    """POST to a server on this machine.
-
-    Raises:
-        OSError, http.client.HTTPException: nobody answers there.
-    """
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=HTTP_SECONDS)
-    try:
-        connection.request("POST", "/", body, dict(headers))
-        answer = connection.getresponse()
-        return answer.status, answer.read()
-    finally:
-        connection.close()
-
-
 @dataclass(frozen=True)
 class Emulators:
     """Where the two emulators listen."""
@@ -362,12 +186,13 @@ class Deployment:
         door = stack.enter_context(CloudRunDoor(self.cloud_run))
         rest = stack.enter_context(CloudRunRest(self.cloud_run))
         self.bucket = SimulatedBucket(now=self.clock.now)
-        storage = stack.enter_context(CloudStorageDoor(self.bucket))
+        self._storage = stack.enter_context(CloudStorageDoor(self.bucket))
         self.client: firestore.Client = stack.enter_context(firestore_client(emulators.firestore, self.project))
         self.store = FirestoreStore(self.client)
         self.firestore_gate = stack.enter_context(contextlib.closing(Gate(emulators.firestore)))
         self.pubsub_gate = stack.enter_context(contextlib.closing(Gate(emulators.pubsub)))
-        self._topics = _Topics(emulators.pubsub, self.project, stack)
+        self._topics = PubsubTopics(emulators.pubsub, self.project, stack, topics=(*TOPICS, TEAM_COMMANDS, EVENTS))
+        self._topics.listen(EVENTS)
         grants = [
             {"subscription": self._topics.subscription("commands"), "commands": EVERY_COMMAND, "services": ["*"]},
             {"subscription": self._topics.subscription(TEAM_COMMANDS), "commands": ["hold", "release"], "services": ["acme-ml:*"]},
@@ -382,7 +207,7 @@ class Deployment:
             "TRIMTAB_OWN_PRINCIPALS": TRIMTAB,
             "TRIMTAB_CLOUD_RUN_ENDPOINT": door.endpoint,
             "TRIMTAB_CLOUD_RUN_REST_ENDPOINT": rest.base_url.removeprefix("http://"),
-            "TRIMTAB_STORAGE_ENDPOINT": storage.endpoint.removeprefix("http://"),
+            "TRIMTAB_STORAGE_ENDPOINT": self._storage.endpoint.removeprefix("http://"),
             "FIRESTORE_EMULATOR_HOST": self.firestore_gate.host,
             "PUBSUB_EMULATOR_HOST": self.pubsub_gate.host,
         }
@@ -493,8 +318,13 @@ class Deployment:
 
     def traffic(self, service: ServiceId) -> dict[str, int]:
         """The share of each revision that has one."""
-        shown = self.cloud_run.get_service(service.resource_name).traffic_statuses
-        return {each.revision: each.percent for each in shown if each.percent}
+        shown = self.cloud_run.get_service(service.resource_name)
+        latest = shown.latest_ready_revision.rsplit("/", 1)[-1]
+        return {each.revision or latest: each.percent for each in shown.traffic_statuses if each.percent}
+
+    def listings(self, prefix: str) -> int:
+        """How often the bucket was listed below the prefix."""
+        return sum(asked.get("prefix") == prefix for _, asked, _ in self._storage.seen)
 
     def served_version(self, service: ServiceId) -> int | None:
         """The model version that the revision with all the traffic pins; None for one that Trimtab has not made."""
@@ -570,100 +400,6 @@ def wait_for(
             meanwhile()
             called = now
         time.sleep(0.05)
-
-
-class _Topics:
-    """Topics, push subscriptions and dead letters, in one project of Pub/Sub's emulator."""
-
-    def __init__(self, host: str, project: str, stack: contextlib.ExitStack) -> None:
-        self._project = project
-        self._publisher: PublisherClient = pubsub_publisher(host)
-        stack.callback(self._publisher.transport.close)
-        self._subscriber = SubscriberClient(transport=SubscriberGrpcTransport(channel=grpc.insecure_channel(host)))
-        stack.callback(self._subscriber.transport.close)
-        for topic in (*TOPICS, TEAM_COMMANDS, EVENTS):
-            self.create(topic)
-        kept = {"name": self.subscription(EVENTS), "topic": self._topic(EVENTS)}
-        self._subscriber.create_subscription(kept, retry=None, timeout=RPC_SECONDS)
-
-    def create(self, topic: str) -> None:
-        """The topic, and beside it one for what is given up, with a subscription that keeps it."""
-        for name in (topic, f"{topic}-dead"):
-            self._publisher.create_topic(name=self._topic(name), retry=None, timeout=RPC_SECONDS)
-        kept = {"name": self.subscription(f"{topic}-dead-kept"), "topic": self._topic(f"{topic}-dead")}
-        self._subscriber.create_subscription(kept, retry=None, timeout=RPC_SECONDS)
-
-    def push(self, topic: str, endpoint: str, *, attempts: int = MAX_DELIVERY_ATTEMPTS) -> None:
-        """Push the topic to the endpoint."""
-        subscription = {
-            "name": self.subscription(topic),
-            "topic": self._topic(topic),
-            "push_config": {"push_endpoint": endpoint},
-            "ack_deadline_seconds": ACK_DEADLINE_SECONDS,
-            "retry_policy": BACKOFF,
-            "dead_letter_policy": {"dead_letter_topic": self._topic(f"{topic}-dead"), "max_delivery_attempts": attempts},
-        }
-        self._subscriber.create_subscription(subscription, retry=None, timeout=RPC_SECONDS)
-
-    def publish(self, topic: str, bodies: Sequence[tuple[bytes, Mapping[str, str]]]) -> list[str]:
-        messages = [{"data": body, "attributes": dict(attributes)} for body, attributes in bodies]
-        answer = self._publisher.publish({"topic": self._topic(topic), "messages": messages}, retry=None, timeout=RPC_SECONDS)
-        return list(answer.message_ids)
-
-    def parked(self, *message_ids: str) -> list[Parked]:
-        """What is parked of these messages."""
-        return [entry for entry in self.store.parked(limit=1_000) if entry.message_id in message_ids]
-
-    def model(self, uri: str) -> ModelState:
-        state = self.store.read_model(ModelSubject(uri=uri)).state
-        assert state is not None, f"nothing is known of {uri}"
-        return state
-
-    def traffic(self, service: ServiceId) -> dict[str, int]:
-        """The share of each revision that has one."""
-        shown = self.cloud_run.get_service(service.resource_name).traffic_statuses
-        return {each.revision: each.percent for each in shown if each.percent}
-
-    def served_version(self, service: ServiceId) -> int | None:
-        """The model version that the revision with all the traffic pins; None for one that Trimtab has not made."""
-        (name,) = self.traffic(service)
-        found = [each for each in self.cloud_run.list_revisions(service.resource_name) if each.name.endswith(f"/{name}")]
-        variables = {each.name: each.value for each in found[0].containers[0].env} if found else {}
-        pinned = re.findall(r"versions: (\d+)", variables.get("TRIMTAB_MODEL_CONFIG", ""))
-        return int(pinned[0]) if pinned else None
-
-    def condition(self, service: ServiceId) -> tuple[str, str, str]:
-        """Of type Current: status, reason, message."""
-        state = self.state(service)
-        found = [each for each in state.conditions if each.type == "Current"] if state is not None else []
-        return (found[0].status, found[0].reason, found[0].message) if found else ("Unknown", "", "")
-
-    def told(self) -> list[Any]:
-        """The messages on the topic of events since this was last asked."""
-        return self._topics.pull(EVENTS)
-
-    def dead_letters(self, topic: str) -> list[Any]:
-        return self.pull(f"{topic}-dead-kept")
-
-    def pull(self, name: str) -> list[Any]:
-        """Take the messages of a pull subscription, up to 100."""
-        request = {"subscription": self.subscription(name), "max_messages": 100}
-        try:
-            answer = self._subscriber.pull(request, retry=None, timeout=1.0)
-        except DeadlineExceeded:
-            return []
-        received = list(answer.received_messages)
-        if received:
-            done = {"subscription": self.subscription(name), "ack_ids": [each.ack_id for each in received]}
-            self._subscriber.acknowledge(done, retry=None, timeout=RPC_SECONDS)
-        return [each.message for each in received]
-
-    def _topic(self, name: str) -> str:
-        return f"projects/{self._project}/topics/{name}"
-
-    def subscription(self, name: str) -> str:
-        """The full name of a topic's subscription."""
-        return f"projects/{self._project}/subscriptions/{name}-sub"
 
 
 def _plain_environment() -> dict[str, str]:

@@ -15,17 +15,41 @@ Fault = Literal["die", "lose-reply", "fail"]
 EFFECTS = {
     "create_fact": "store",
     "create_upload": "store",
+    "create_command": "store",
+    "commit_spec": "store",
+    "commit_fleet": "store",
     "commit_model": "store",
     "commit": "store",
     "park": "store",
+    "discard_parked": "store",
     "put_service": "store",
     "put_fleet": "store",
+    "begin_tick": "store",
     "publish_wakes": "bus",
+    "publish_events": "events",
+    "republish": "redriver",
     "update_scaling": "platform",
     "update_service": "platform",
     "restore_template": "platform",
+    "delete_service": "deleter",
 }
 """Every method of a port that changes the outside, and the port it belongs to."""
+
+READS = {
+    "store": (
+        *("due_services", "unfolded_services", "commanded_services", "read_spec", "has_command", "read_fleet", "read_parked", "parked"),
+        *("read_model", "followers", "due_models", "unlisted_models", "read", "facts_after", "facts_by_key", "state_token"),
+        *("acts_in_minute", "usd_per_hour_at_max", "decisions"),
+    ),
+    "platform": ("get_service", "get_operation", "read_service", "get_revision"),
+    "bucket": ("list_objects", "list_folders", "read_object"),
+    "prober": ("predict",),
+    "metrics": ("instance_count",),
+    "quota": ("instances",),
+    "clock": ("now",),
+    "ids": ("new_id",),
+}
+"""Every method of a port that leaves the outside as it is, by port."""
 
 
 class Died(BaseException):

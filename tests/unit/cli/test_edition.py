@@ -10,6 +10,7 @@ from shared import log
 from shared.local.clock import SeededIds, VirtualClock
 from shared.records.observed import Bounds
 from shared.records.plan import DenialCode
+from shared.records.service import Hold
 from shared.simulation.monitoring import notification
 
 START = datetime(2026, 11, 30, 3, 0, tzinfo=UTC)
@@ -50,3 +51,17 @@ def test_two_editions_one_after_the_other_do_not_share_their_ports() -> None:
         with log.silenced(), LocalEdition(":memory:", clock, SeededIds(clock)) as edition:
             incident(edition, clock)
             assert edition.status(SERVICE)["cloud_run_writes"] == 1
+
+
+def test_a_kept_store_keeps_the_spec_and_the_holds_that_commands_gave(tmp_path: Path) -> None:
+    clock = VirtualClock(START)
+    hold = Hold(hold_id="launch", reason="launch day", author="kim", created_at=START)
+    with log.silenced(), LocalEdition(tmp_path / "kept.db", clock, SeededIds(clock)) as edition:
+        incident(edition, clock)
+        stored = edition.store.read(SERVICE).document
+        assert stored is not None
+        changed = stored.model_copy(update={"generation": 2, "holds": (hold,)})
+        edition.store.put_service(changed, if_generation=1)
+    with log.silenced(), LocalEdition(tmp_path / "kept.db", clock, SeededIds(clock, seed=8)) as edition:
+        edition.adopt(spec(), Bounds(max_instance_count=CAP), demand=6)
+        assert edition.store.read(SERVICE).document == changed

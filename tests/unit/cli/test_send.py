@@ -182,9 +182,36 @@ def test_nobody_there_ends_with_three(tmp_path: Path) -> None:
     assert "did not answer" in done.stderr
 
 
-@pytest.mark.parametrize("to", ["ftp://127.0.0.1", "http://example.com/alert", "example.com", "https://user:pw@example.com", "http://"])
+@pytest.mark.parametrize(
+    "to", ["ftp://127.0.0.1", "http://example.com/alert", "example.com", "10.0.0.1:8080", "https://user:pw@example.com", "http://"]
+)
 def test_an_address_that_cannot_be_meant_is_wrong_usage(tmp_path: Path, to: str) -> None:
     assert trimtab("send", "alert", written(tmp_path, INCIDENT), "--to", to).exit_code == 2
+
+
+def test_host_and_port_are_enough_for_a_local_edition(server: Server, tmp_path: Path) -> None:
+    assert trimtab("send", "alert", written(tmp_path, INCIDENT), "--to", server.url.removeprefix("http://")).exit_code == 0
+
+
+def test_a_specs_file_is_applied(server: Server) -> None:
+    spec = Path(__file__).parents[3] / "docs" / "examples" / "ranker.yaml"
+    assert trimtab("send", "command", spec, "--to", f"{server.url}/kept").exit_code == 0
+    ((_, _, body),) = server.others
+    sent = json.loads(body)
+    assert (sent["command"], sent["service"], sent["spec"]["serving"]["model"]["name"]) == (
+        "apply",
+        "acme-ml:europe-west1:ranker",
+        "ranker",
+    )
+    assert sent["command_id"]
+
+
+def test_a_specs_file_that_is_refused_is_not_sent(server: Server, tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text("service: acme-ml:europe-west1:ranker\nspec: {scale: {max_instance_count: 0}}\n")
+    done = trimtab("send", "command", path, "--to", server.url)
+    assert (done.exit_code, server.others) == (2, [])
+    assert "max_instance_count" in done.stderr
 
 
 def test_an_event_of_another_kind_is_wrong_usage(server: Server, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from shared.records.admission import AllowLists
 from shared.records.commands import CommandFact
 from shared.records.parked import ParkCode
 from shared.records.rollout import ForeignTemplate, Rollout, RolloutPhase, Served
-from shared.records.service import Autonomy, Pin, ServiceDocument
+from shared.records.service import Autonomy, Hold, HoldKind, Pin, PinnedValues, ServiceDocument
 from shared.records.serving import TrafficTarget
 from shared.records.state import ServiceState
 from tests.support.builders import NOW, RANKER, document
@@ -221,6 +221,15 @@ def test_delete_leaves_no_document_and_only_the_generation_it_names() -> None:
     assert not_done(effect(fact({"command": "delete", "if_generation": 2}), stored(), setting())).outcome == "superseded"
 
 
+def test_a_delete_that_waited_in_pubsub_while_the_spec_was_changed_is_late_unless_it_names_the_generation() -> None:
+    early = NOW - timedelta(seconds=1)
+    verdict = not_done(effect(fact({"command": "delete"}, published_at=early), stored(), setting()))
+    assert (verdict.outcome, verdict.problems[0].field) == ("superseded", "the message")
+    for about in ({"published_at": NOW}, {}):
+        assert isinstance(effect(fact({"command": "delete"}, **about), stored(), setting()), Changed)
+    assert isinstance(effect(fact({"command": "delete", "if_generation": 1}, published_at=early), stored(), setting()), Changed)
+
+
 # -- rollback
 
 
@@ -250,6 +259,23 @@ def test_a_rollback_pins_the_revision_that_it_names_and_keeps_the_spec() -> None
     assert after == before.model_copy(
         update={"pin": Pin(revision="ranker-aaaaaaaaaa-1", reason="rolled back by command", author="alice@x", created_at=NOW)}
     )
+
+
+def test_a_rollback_that_waited_in_pubsub_while_the_spec_was_changed_is_late() -> None:
+    command = {"command": "rollback", "to_revision": "ranker-aaaaaaaaaa-1"}
+    verdict = not_done(effect(fact(command, published_at=NOW - timedelta(seconds=1)), stored(), setting()))
+    assert (verdict.outcome, verdict.problems[0].field) == ("superseded", "the message")
+    assert done(effect(fact(command, published_at=NOW), stored(), setting())).pin is not None
+
+
+@pytest.mark.parametrize("kind", HoldKind)
+def test_a_rollback_says_which_hold_keeps_it_from_being_done_also_of_a_pin(kind: HoldKind) -> None:
+    pinned = PinnedValues(revision="ranker-cccccccccc-1") if kind is HoldKind.PIN else None
+    hold = Hold(hold_id="night", kind=kind, pinned=pinned, reason="r", author="a", created_at=NOW)
+    before = stored().model_copy(update={"holds": (hold,)})
+    verdict = effect(fact({"command": "rollback", "to_revision": "ranker-aaaaaaaaaa-1"}), before, setting())
+    assert isinstance(verdict, Changed)
+    assert verdict.detail.endswith("; hold night keeps it from being done: release it")
 
 
 def test_a_rollback_to_a_revision_of_another_service_is_refused() -> None:

@@ -138,13 +138,73 @@ def test_a_hold_and_its_release_are_told_and_a_repeat_is_told_under_the_same_id(
     assert len({first.id, released.id}) == 2
 
 
-def test_a_hold_that_could_not_be_told_is_told_when_the_command_comes_again(scene: Scene) -> None:
+def test_a_hold_that_could_not_be_told_is_done_and_is_told_when_the_command_comes_again(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
     told_of = Told(fails=Retry("the topic is away"))
     scene.settings["events"] = told_of
     ask(scene, APPLY)
-    assert ask(scene, HOLD | {"service": SERVICE}).status == 503
+    assert told(ask(scene, HOLD | {"service": SERVICE})) == (200, "done")
+    warnings = [line for line in map(json.loads, capsys.readouterr().out.splitlines()) if line["severity"] == "WARNING"]
+    assert [(line["change"], line["hold_id"], line["reason"]) for line in warnings] == [("held", "h1", "the topic is away")]
     assert told(ask(scene, HOLD | {"service": SERVICE})) == (200, "duplicate")
     assert [event.data["hold_id"] for event in told_of.events] == ["h1"]
+
+
+def test_a_hold_through_pubsub_that_could_not_be_told_comes_again_until_it_is(scene: Scene) -> None:
+    told_of = Told(fails=Retry("the topic is away"))
+    scene.settings["events"] = told_of
+    push(scene, APPLY)
+    with pytest.raises(Retry, match="the topic is away"):
+        push(scene, HOLD | {"service": SERVICE}, "9002")
+    assert [hold.hold_id for hold in stored(scene).holds] == ["h1"]
+    assert push(scene, HOLD | {"service": SERVICE}, "9002").verdict == "duplicate"
+    assert [event.data["hold_id"] for event in told_of.events] == ["h1"]
+
+
+@pytest.mark.parametrize("of", [{"service": SERVICE}, {"all": True}])
+def test_a_release_that_could_not_be_told_is_done_and_is_told_when_it_comes_again(scene: Scene, of: dict[str, Any]) -> None:
+    ask(scene, APPLY)
+    ask(scene, HOLD | of)
+    told_of = Told(fails=Retry("the topic is away"))
+    scene.settings["events"] = told_of
+    release = {"command": "release", "command_id": "r1", **({"service": SERVICE} if "service" in of else {}), "hold_id": "h1"}
+    assert told(ask(scene, release)) == (200, "done")
+    assert told(ask(scene, release)) == (200, "duplicate")
+    assert [(event.data["change"], event.data["hold_id"]) for event in told_of.events] == [("released", "h1")]
+
+
+@pytest.mark.parametrize("there", [None, {"reason": "another reason"}, {"minutes": 31}, {"kind": "freeze"}])
+def test_a_hold_under_the_id_of_another_command_is_not_told(scene: Scene, there: dict[str, Any] | None) -> None:
+    ask(scene, APPLY)
+    ask(scene, {"command": "reconcile", "command_id": "x", "service": SERVICE})
+    if there is not None:
+        ask(scene, HOLD | {"service": SERVICE} | there)
+    told_of = Told()
+    scene.settings["events"] = told_of
+    assert told(ask(scene, HOLD | {"service": SERVICE, "command_id": "x", "hold_id": "h1"})) == (200, "duplicate")
+    assert told_of.events == []
+
+
+@pytest.mark.parametrize("which", [{"hold_id": "h1"}, {"all": True}])
+def test_a_release_under_the_id_of_another_command_is_not_told_while_the_hold_is_there(scene: Scene, which: dict[str, Any]) -> None:
+    ask(scene, APPLY)
+    ask(scene, {"command": "reconcile", "command_id": "x", "service": SERVICE})
+    ask(scene, HOLD | {"service": SERVICE})
+    told_of = Told()
+    scene.settings["events"] = told_of
+    assert told(ask(scene, {"command": "release", "command_id": "x", "service": SERVICE, **which})) == (200, "duplicate")
+    assert (told_of.events, len(stored(scene).holds)) == ([], 1)
+
+
+def test_a_hold_that_was_released_since_is_not_told_as_held_again(scene: Scene) -> None:
+    ask(scene, APPLY)
+    ask(scene, HOLD | {"service": SERVICE})
+    ask(scene, {"command": "release", "command_id": "r1", "service": SERVICE, "all": True})
+    told_of = Told()
+    scene.settings["events"] = told_of
+    assert told(ask(scene, HOLD | {"service": SERVICE})) == (200, "duplicate")
+    assert told_of.events == []
 
 
 def test_a_hold_of_all_services_and_its_release(scene: Scene) -> None:
@@ -313,6 +373,22 @@ def test_a_patch_that_was_issued_before_the_last_change_is_parked_as_superseded(
     push(scene, APPLY)
     assert push(scene, patch(9), published="2026-11-30T02:59:59Z").verdict == "parked"
     assert [entry.code for entry in scene.store.parked(limit=5)] == [ParkCode.SUPERSEDED]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        {"command": "delete", "delete_cloud_run_service": DELETE_WORDS},
+        {"command": "rollback", "to_revision": "ranker-aaaaaaaaaa-1"},
+    ],
+)
+def test_a_delete_or_rollback_that_waited_in_pubsub_while_the_spec_was_changed_is_parked(scene: Scene, command: dict[str, Any]) -> None:
+    push(scene, APPLY)
+    late = {"command_id": "late", "service": SERVICE, **command}
+    assert push(scene, late, "77", published="2026-11-30T02:59:59Z").verdict == "parked"
+    assert [entry.code for entry in scene.store.parked(limit=5)] == [ParkCode.SUPERSEDED]
+    assert (stored(scene).pin, scene.deleter.deleted) == (None, [])
+    assert told(ask(scene, late)) == (200, "done")  # over HTTPS it is as young as it can be
 
 
 # -- the cost, and trouble with the store (the twin counts and scripts)

@@ -166,3 +166,21 @@ def test_a_parked_command_gains_no_rights_on_its_way_back(scene: Scene) -> None:
     scene.grants = [grant("redrive delete", identity=ALICE)]
     assert ask(scene, {"command": "redrive", "key": key}).status == 200
     assert [json.loads(data) for _, data, _ in scene.redriver.messages] == [command]
+
+
+@pytest.mark.parametrize(
+    ("patch", "status"),
+    [
+        ({"autonomy": "act"}, 403),
+        ({"serving": {"image": "docker.io/evil/serving:2.20.0-gpu"}}, 403),
+        ({"serving": None}, 403),
+        ({"scale": {"max_instance_count": 9}, "serving": {}}, 403),
+        ({"scale": {"max_instance_count": 9}}, 200),
+    ],
+)
+def test_a_parked_patch_gains_no_right_to_apply_on_its_way_back(scene: Scene, patch: dict[str, Any], status: int) -> None:
+    scene.grants = [grant("redrive patch", identity=ALICE), grant("apply", "acme-ml:europe-west1:scorer", identity=ALICE)]
+    key = parked(scene, "command", pushed({"command": "patch", "service": str(RANKER), "patch": patch}, "5"))
+    assert (ask(scene, {"command": "redrive", "key": key}).status, len(scene.redriver.messages)) == (status, int(status == 200))
+    scene.grants.append(grant("apply", str(RANKER), identity=ALICE))
+    assert ask(scene, {"command": "redrive", "key": key}).status == 200

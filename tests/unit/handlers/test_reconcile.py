@@ -155,6 +155,14 @@ def test_alerts_that_came_before_the_spec_are_taken_up_by_the_first_look_that_fi
     assert again.open_incident_count == 501
 
 
+def test_of_a_service_without_spec_and_state_only_incidents_still_open_are_parked() -> None:
+    house = House(adopted=False)
+    for incident, state in (("0.over", "open"), ("0.over", "closed"), ("0.open", "open"), ("0.end", "closed")):
+        house.store.create_fact(RANKER, alert(incident, state=state))
+    assert house.look() == "no spec: 2 parked"
+    assert sorted(parked.key for parked in house.store.parked(limit=9)) == [f"{RANKER}:0.end:closed", f"{RANKER}:0.open:open"]
+
+
 def test_a_service_nobody_knows_leaves_nothing_behind() -> None:
     house = House(adopted=False)
     assert house.look() == "no spec, nothing to park"

@@ -64,7 +64,8 @@ def post(url: str, headers: Mapping[str, str], body: bytes, *, token: str | None
     except Retry as retry:
         stop(f'{one_line(retry.reason)}; or give --token "$(gcloud auth print-identity-token)"', EXIT_UNANSWERED)
     except (requests.RequestException, OSError, UnicodeError) as error:
-        stop(f"{one_line(url)} did not answer: {one_line(str(error))}", EXIT_UNANSWERED)
+        there = "; is trimtab local running on that port?" if parts.scheme == "http" else ""
+        stop(f"{one_line(url)} did not answer{there} ({one_line(str(error))})", EXIT_UNANSWERED)
     return Told(answer.status_code, text)
 
 

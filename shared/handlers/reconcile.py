@@ -307,7 +307,9 @@ def _commit(look: Look, snapshot: Snapshot, folded: _Folded, ports: ReconcilePor
     if state == (snapshot.state or ServiceState(id=look.service)) and decision is None and not parked:
         return _Committed("nothing to do", state, snapshot.token)
     token = ports.store.commit(look.service, token=snapshot.token, state=state, decision=decision, parked=parked, act_slot=slot)
-    return _Committed(plan.explanation, state, token, decision, act, announced=slot is not None)
+    shown_only = slot is None and (bool(plan.changes) or plan.rollout is not None)
+    words = f"recommended, not written: {plan.explanation}" if shown_only else plan.explanation
+    return _Committed(words, state, token, decision, act, announced=slot is not None)
 
 
 def _act_and_tell(look: Look, committed: _Committed, seen: Seen | None, before: ServiceState, ports: ReconcilePorts) -> str:

@@ -259,8 +259,11 @@ def _promoting(look: _Look) -> Step:
         return Step(look.keeping(write=None), next_look_at=look.tick)
     if rollout.rollback:
         lost = cannot_serve(rollout.revision, look.view)
-        if lost is not None or look.now >= rollout.deadline_at:
-            return _ended(look, "failed", lost or f"the traffic did not get there; {rollout.reason}")
+        if lost is not None:
+            return _ended(look, "failed", lost)
+        if rollout.write is not None and rollout.write.sent:
+            # Accepted, and `_settle` has waited long enough. What was refused or held back was never sent, and is tried again.
+            return _ended(look, "failed", f"the traffic did not get there; {rollout.reason}")
     if rollout.retry_at is not None and look.now < rollout.retry_at:
         refusal = denial(DenialCode.WRITE_FAILED, f"Cloud Run refused to move the traffic to {rollout.revision}: {rollout.reason}")
         return Step(look.state, denials=(refusal,), next_look_at=rollout.retry_at)

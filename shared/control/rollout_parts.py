@@ -54,10 +54,13 @@ def cannot_serve(revision: str, view: TemplateView) -> str | None:
 
 
 def quarantine_of(document: ServiceDocument, state: ServiceState, template_hash: str) -> Quarantined | None:
-    """That a template failed, unless a person had it tried again since: by an apply or a patch, or by releasing all holds."""
-    moments = [moment for moment in (document.released_at, document.spec_changed_at) if moment is not None]
+    """That a template failed, unless a person had it tried again since, by releasing everything.
+
+    A spec that is applied again unchanged says nothing of that: whoever applies it every hour must not deploy a bad template every hour.
+    """
     found = next((each for each in reversed(state.quarantined) if each.template_hash == template_hash), None)
-    return found if found is not None and all(moment <= found.at for moment in moments) else None
+    released_at = document.released_at
+    return None if found is None or (released_at is not None and released_at > found.at) else found
 
 
 def next_attempt(service: ManagedService, template_hash: str) -> int:

@@ -138,13 +138,15 @@ def _choice(document: ServiceDocument, state: ServiceState, seen: Json, versions
 
     `latest` is the newest complete version whose template has not failed, and never an older one than the template pins already. While
     a version is on its way, it stays the one that is asked for until a newer one comes: its failure is settled first. One whose files
-    turn out not to be complete before it has any traffic is not asked for any more.
+    turn out not to be complete, while an older one has the traffic, is not asked for any more.
     """
     running = _template_version(document, seen)
     left_out = ""
-    if running is not None and versions and running not in versions and not _has_the_traffic(document, seen, running):
-        left_out = f"model version {running} is left out: its files are not complete any more"
-        running = None
+    if running is not None and versions and running not in versions and _follows_latest(document):
+        serving = next((each for each in versions if each < running and _has_the_traffic(document, seen, each)), None)
+        if serving is not None:
+            left_out = f"model version {running} is left out: its files are not complete any more"
+            running = serving
     newer: list[int | None] = [each for each in versions if running is None or each > running] if _follows_latest(document) else []
     under_way = state.rollout.template_hash if state.rollout is not None else None
     first = None
@@ -179,11 +181,13 @@ def _desired(document: ServiceDocument, version: int | None) -> DesiredServing |
 
 
 def _has_the_traffic(document: ServiceDocument, seen: Json, version: int) -> bool:
+    """Whether all traffic is on revisions that the spec, as it is, makes of this version."""
     wanted = _desired(document, version)
     if isinstance(wanted, Unknown):
         return False
     by_name = f"{document.id.name}-{template_hash(rendered_document(seen, wanted)['template'])}-"
-    return any(target.percent and target.revision.startswith(by_name) for target in traffic_of(seen))
+    shares = [target.revision for target in traffic_of(seen) if target.percent]
+    return bool(shares) and all(revision.startswith(by_name) for revision in shares)
 
 
 def _template_version(document: ServiceDocument, seen: Json) -> int | None:

@@ -81,6 +81,30 @@ def test_a_rollback_to_what_cannot_serve_writes_nothing_and_says_so(revision: st
     assert "there is no revision ranker-nope-1" in said if revision else "is not ready" in said
 
 
+@pytest.mark.parametrize("in_the_way", ["quota", "hold"])
+def test_a_rollback_that_is_kept_from_happening_for_long_happens_when_it_can(in_the_way: str) -> None:
+    town = Town().settled()
+    (good,) = town.traffic()
+    town.apply(document(2, cpu="8", memory="32Gi"))
+    town.minutes(12)
+    pin = Pin(revision=good, reason="rolled back by command", author="kim", created_at=town.clock.now())
+    back = document(3, cpu="8", memory="32Gi").model_copy(update={"pin": pin})
+    watched = Watched(town)
+    if in_the_way == "quota":
+        town.cloud_run.set_gpu_quota(RANKER.project, RANKER.region, 2)
+        town.apply(back)
+    else:
+        watched.lost = 1
+        town.apply(back)
+        town.store.put_fleet(Fleet(hold=Hold(hold_id="h", reason="outage", author="lee", created_at=town.clock.now())))
+    town.minutes(45)
+    assert good not in town.traffic()
+    town.cloud_run.set_gpu_quota(RANKER.project, RANKER.region, 16)
+    town.store.put_fleet(Fleet())
+    town.minutes(61)
+    assert (town.traffic(), town.state().rollout) == ({good: 100}, None)
+
+
 @pytest.mark.parametrize("kind", ["freeze", "pause", "fleet"])
 def test_a_hold_that_comes_in_between_stops_the_move_of_the_traffic(kind: str) -> None:
     town = on_its_way()
@@ -138,7 +162,7 @@ def test_a_good_template_waits_for_room_as_long_as_there_is_none() -> None:
     assert town.traffic() == {town.revisions()[-1]: 100}
 
 
-def test_a_template_that_failed_is_tried_again_when_its_spec_is_applied_again() -> None:
+def test_a_template_that_failed_is_tried_again_when_all_is_released_and_not_for_being_applied_again() -> None:
     town = Town().settled()
     town.cloud_run.set_behaviour(lambda template: Behaviour(Outcome.DOES_NOT_LOAD))
     town.apply(document(2, cpu="8", memory="32Gi"))
@@ -148,6 +172,9 @@ def test_a_template_that_failed_is_tried_again_when_its_spec_is_applied_again() 
     town.minutes(60)
     assert town.condition()[1] == "RolloutFailed"
     town.apply(document(3, cpu="8", memory="32Gi").model_copy(update={"spec_changed_at": town.clock.now()}))
+    town.minutes(20)
+    assert town.condition()[1] == "RolloutFailed"
+    town.apply(document(4, cpu="8", memory="32Gi").model_copy(update={"released_at": town.clock.now()}))
     town.minutes(20)
     assert town.condition()[0] == "True"
     assert town.traffic() == {town.revisions()[-1]: 100}
@@ -196,3 +223,20 @@ def test_a_version_that_turns_out_bad_while_it_starts_gets_no_traffic() -> None:
     template = harbour.cloud_run.get_service(NAME).template
     config = next(each.value for each in template.containers[0].env if each.name == "TRIMTAB_MODEL_CONFIG")
     assert "versions: 7\n" in config
+
+
+def test_a_version_that_serves_and_is_gone_from_the_bucket_is_not_followed_by_an_older_one() -> None:
+    harbour = Harbour().upload(6).settled(20).upload(7).settled(20)
+    harbour.tell(harbour.bucket.put_all(BUCKET, f"{FOLDER}/7", {SHARD: b"x" * 3}))
+    harbour.run()
+    harbour.settled(5)
+    assert harbour.version(7).outcome == "refused"
+    stored = harbour.store.read(RANKER).document
+    assert stored is not None
+    assert stored.spec.serving is not None
+    serving = stored.spec.serving.model_copy(update={"cpu": "8", "memory": "32Gi"})
+    changed = stored.model_copy(update={"generation": 2, "spec": stored.spec.model_copy(update={"serving": serving})})
+    harbour.store.put_service(changed, if_generation=1)
+    harbour.bus.publish_wakes([Wake.of(RANKER, "apply")])
+    harbour.settled(40)
+    assert harbour.served() == 7

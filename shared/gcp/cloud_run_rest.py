@@ -4,23 +4,20 @@ A call answers with v2 JSON or raises what the gRPC adapter raises for the same 
 has a deadline.
 """
 
-import os
-import threading
 from collections.abc import Callable
 from typing import Any
 
-import google.auth
 import requests
 from google.auth import exceptions as auth
-from google.auth.transport.requests import AuthorizedSession
 
 from shared.cloudrun.refusals import UNAVAILABLE_RETRY_SECONDS, bounded, classify
 from shared.errors import Retry
+from shared.gcp.http_session import HttpSession
 from shared.rendering.messages import Json
 from shared.rendering.writes import RestUpdate
 
 GOOGLE = "https://run.googleapis.com"
-SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
+SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 BODY_LIMIT_BYTES = 10_000_000
 """A service's document is some kilobytes; an answer above this is not one."""
 
@@ -33,11 +30,8 @@ class CloudRunRest:
 
     def __init__(self, *, endpoint: str | None, timeout_seconds: float) -> None:
         self._base = endpoint or GOOGLE
-        self._anonymous = endpoint is not None
         self._timeout = timeout_seconds
-        self._lock = threading.Lock()
-        self._session: requests.Session | None = None
-        self._session_process = 0
+        self._session = HttpSession(SCOPE, anonymous=endpoint is not None)
 
     def get_service(self, name: str) -> Json:
         """The service's v2 JSON document; `name` is its full one.
@@ -62,15 +56,11 @@ class CloudRunRest:
 
     def close(self) -> None:
         """Close the session; the next call opens a new one."""
-        with self._lock:
-            session, self._session = self._session, None
-            ours = self._session_process == os.getpid()
-        if session is not None and ours:
-            session.close()
+        self._session.close()
 
     def _call(self, work: Callable[[requests.Session], requests.Response]) -> Json:
         try:
-            response = work(self._connected())
+            response = work(self._session.connected())
         except requests.RequestException as error:
             raise Retry(bounded(f"Cloud Run's REST API: {error}"), after_seconds=UNAVAILABLE_RETRY_SECONDS) from error
         except (auth.TransportError, auth.RefreshError, auth.DefaultCredentialsError) as error:
@@ -82,23 +72,6 @@ class CloudRunRest:
         if found is None:
             raise Retry("Cloud Run's REST API answered with no JSON object", after_seconds=UNAVAILABLE_RETRY_SECONDS)
         return found
-
-    def _connected(self) -> requests.Session:
-        with self._lock:
-            if self._session is None or self._session_process != os.getpid():
-                self._session = self._new_session()
-                self._session_process = os.getpid()
-            return self._session
-
-    def _new_session(self) -> requests.Session:
-        if self._anonymous:
-            session = requests.Session()
-            # A proxy named in the environment must not be asked for loopback.
-            session.trust_env = False
-            return session
-        credentials, _ = google.auth.default(scopes=SCOPES)
-        authorized: requests.Session = AuthorizedSession(credentials)  # type: ignore[no-untyped-call]  # it declares no types
-        return authorized
 
 
 def _json(response: requests.Response) -> Json | None:

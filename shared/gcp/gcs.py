@@ -5,26 +5,23 @@ Cloud Storage does not unpack what was uploaded packed (decompressive transcodin
 """
 
 import json
-import os
-import threading
 import time
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
-import google.auth
 import requests
 import urllib3
 from google.auth import exceptions as auth
-from google.auth.transport.requests import AuthorizedSession
 from pydantic import ValidationError
 
 from shared.errors import Refused, Retry
+from shared.gcp.http_session import HttpSession
 from shared.records.objects import BucketObject, ObjectListing
 
 GOOGLE = "https://storage.googleapis.com"
-SCOPES = ("https://www.googleapis.com/auth/devstorage.read_only",)
+SCOPE = "https://www.googleapis.com/auth/devstorage.read_only"
 PAGE_OBJECTS = 1_000
 """Cloud Storage's own limit of a page."""
 PAGE_LIMIT_BYTES = 16_000_000
@@ -50,10 +47,7 @@ class CloudStorage:
 
     def __init__(self, *, endpoint: str | None = None) -> None:
         self._base = endpoint or GOOGLE
-        self._anonymous = endpoint is not None
-        self._lock = threading.Lock()
-        self._session: requests.Session | None = None
-        self._session_process = 0
+        self._session = HttpSession(SCOPE, anonymous=endpoint is not None)
 
     def list_objects(self, bucket: str, prefix: str, *, limit: int) -> ObjectListing:
         """The objects below `prefix`, at most `limit`, page by page.
@@ -103,11 +97,7 @@ class CloudStorage:
 
     def close(self) -> None:
         """Close the session; the next call opens a new one."""
-        with self._lock:
-            session, self._session = self._session, None
-            ours = self._session_process == os.getpid()
-        if session is not None and ours:
-            session.close()
+        self._session.close()
 
     def _pages(self, bucket: str, parameters: Mapping[str, str]) -> Any:
         ends_at = time.monotonic() + WORK_SECONDS
@@ -132,7 +122,7 @@ class CloudStorage:
     ) -> tuple[int, bytes]:
         """The status, and of the body what fits, as it came over the wire."""
         try:
-            session = self._connected()
+            session = self._session.connected()
             with session.get(
                 f"{self._base}{path}", params=dict(parameters), headers=dict(headers), timeout=CALL_SECONDS, stream=True
             ) as response:
@@ -142,23 +132,6 @@ class CloudStorage:
         except (auth.TransportError, auth.RefreshError, auth.DefaultCredentialsError) as error:
             text = f"{what}: no credentials from the environment: {str(error)[:_TEXT_SHOWN]}"
             raise Retry(text, after_seconds=RETRY_SECONDS) from error
-
-    def _connected(self) -> requests.Session:
-        with self._lock:
-            if self._session is None or self._session_process != os.getpid():
-                self._session = self._new_session()
-                self._session_process = os.getpid()
-            return self._session
-
-    def _new_session(self) -> requests.Session:
-        if self._anonymous:
-            session = requests.Session()
-            # A proxy named in the environment must not be asked for loopback.
-            session.trust_env = False
-            return session
-        credentials, _ = google.auth.default(scopes=SCOPES)
-        authorized: requests.Session = AuthorizedSession(credentials)  # type: ignore[no-untyped-call]  # it declares no types
-        return authorized
 
 
 def _body(response: requests.Response, limit_bytes: int, *, what: str, ends_at: float) -> bytes:

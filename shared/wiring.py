@@ -99,7 +99,7 @@ def command_ports() -> CommandPorts:
         from shared.gcp.firestore_store import FirestoreStore
         from shared.gcp.pubsub_redrive import PubsubRedriver
         from shared.handlers.command_work import CommandPorts
-        from shared.records.admission import AllowLists
+        from shared.records.allow_lists import AllowLists
 
         settings = _cloud_settings()
         return CommandPorts(

@@ -13,7 +13,8 @@ from pydantic import ValidationError
 
 from shared.control.command_holds import hold_fleet, hold_service, release_fleet, release_service
 from shared.control.command_verdict import Changed, FleetChanged, NotDone, forbidden, refused, superseded
-from shared.records.admission import AllowLists, admit
+from shared.records.admission import admit
+from shared.records.allow_lists import AllowLists
 from shared.records.commands import (
     ApplyCommand,
     CommandFact,

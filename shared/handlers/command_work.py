@@ -10,7 +10,7 @@ from shared.control.commands import Setting, author_of, effect, fleet_effect
 from shared.errors import Refused, Retry, ServiceMissing, TokenConflict
 from shared.handlers.command_parked import discard, redrive
 from shared.ports import Bus, Clock, CommandStore, EventBus, Redriver, ServiceDeleter, StateReader
-from shared.records.admission import AllowLists
+from shared.records.allow_lists import AllowLists
 from shared.records.commands import (
     CommandFact,
     DeleteCommand,

@@ -10,10 +10,7 @@ adopted service may then break the rules that Cloud Run has not got, and is told
 This module reads protobuf's rules of batching and so loads protobuf; the records themselves do not.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Self
-
-from pydantic import StringConstraints
+from collections.abc import Iterator
 
 from shared.cloudrun.containers import RESERVED_ENV, env_faults
 from shared.cloudrun.limits import LimitFault, concurrency_faults
@@ -21,7 +18,7 @@ from shared.cloudrun.probes import GPU_STARTUP_WINDOW_SECONDS, STARTUP_WINDOW_SE
 from shared.cloudrun.quantities import GIB, quantity
 from shared.cloudrun.server_texts import ServerText
 from shared.cloudrun.shapes import ACCELERATOR_FIELD, ACCELERATORS, CPU_FIELD, MEMORY_FIELD, shape_faults
-from shared.records.base import Record
+from shared.records.allow_lists import AllowLists
 from shared.records.batching_rules import batching_refusals
 from shared.records.batching_start import starting_batching
 from shared.records.golden_request import golden_refusals
@@ -46,48 +43,6 @@ _AS_IT_RUNS = frozenset(
     {"spec.serving.image", "spec.serving.service_account", "spec.serving.gpu_zonal_redundancy", "spec.serving.own_entry"}
 )
 """What a spec with own_entry repeats of a service that Cloud Run took before Trimtab was asked."""
-
-Pattern = Annotated[str, StringConstraints(min_length=1, max_length=512, pattern=r"^[^*\s]*\*?$")]
-"""A name, or the beginning of names with a `*` at its end."""
-
-
-class AllowLists(Record):
-    """What specs may name. None: not restricted. A list: only these, so an empty one refuses everything of its kind.
-
-    A pattern is the whole name, or its beginning with a `*` at the end: `europe-docker.pkg.dev/acme-ml/serving/*`. Of images only whole
-    parts of the path count: `europe-docker.pkg.dev/acme-ml/serving*` allows nothing of `serving-of-somebody-else`. End other prefixes at
-    a separator: a project `acme-ml*` also allows `acme-ml-of-somebody-else`. A service account that a spec leaves as it is (by saying
-    nothing) is not judged.
-    """
-
-    images: tuple[Pattern, ...] | None = None
-    """Image references as the spec writes them, tag or digest included."""
-    service_accounts: tuple[Pattern, ...] | None = None
-    """E-mail addresses. None allows those of the service's own project and Google's default ones."""
-    buckets: tuple[Pattern, ...] | None = None
-    """Names of buckets that models come from."""
-    projects: tuple[Pattern, ...] | None = None
-    """Projects of services."""
-
-    @classmethod
-    def of(
-        cls,
-        *,
-        images: Sequence[str] | None,
-        service_accounts: Sequence[str] | None,
-        buckets: Sequence[str] | None,
-        projects: Sequence[str] | None,
-    ) -> Self:
-        """From the settings' lists.
-
-        Raises:
-            pydantic.ValidationError: a pattern is empty, has a space, or a `*` elsewhere than at its end.
-        """
-        return cls.model_validate({"images": images, "service_accounts": service_accounts, "buckets": buckets, "projects": projects})
-
-
-NO_LIMITS = AllowLists()
-"""Nothing is restricted."""
 
 
 def admit(service: ServiceId, spec: ServiceSpec, allowed: AllowLists) -> tuple[Refusal, ...]:

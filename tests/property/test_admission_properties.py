@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.control.desired import desired_serving
-from shared.records.admission import AllowLists, admit
+from shared.records.admission import admit
+from shared.records.allow_lists import AllowLists
 from shared.records.batching_start import is_whole
 from shared.records.service import ServiceSpec
 from shared.records.serving import AUTO

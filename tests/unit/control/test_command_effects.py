@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shared.control.command_verdict import Changed, NotDone
 from shared.control.commands import Setting, author_of, effect, last_good
 from shared.events.command import fact_of, read_command
-from shared.records.admission import AllowLists
+from shared.records.allow_lists import AllowLists
 from shared.records.commands import CommandFact
 from shared.records.parked import ParkCode
 from shared.records.rollout import ForeignTemplate, Rollout, RolloutPhase, Served

@@ -10,7 +10,7 @@ from shared.control.command_verdict import Changed, FleetChanged, NotDone
 from shared.control.commands import Setting, effect, fleet_effect
 from shared.control.rollout_parts import stopped
 from shared.events.command import fact_of, read_command
-from shared.records.admission import NO_LIMITS
+from shared.records.allow_lists import NO_LIMITS
 from shared.records.commands import CommandFact
 from shared.records.fleet import Fleet
 from shared.records.observed import Bounds

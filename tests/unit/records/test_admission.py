@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shared.records.admission import NO_LIMITS, SPEC_LIMIT_BYTES, AllowLists, admit, only_noted
+from shared.records.admission import SPEC_LIMIT_BYTES, admit, only_noted
+from shared.records.allow_lists import NO_LIMITS, AllowLists
 from shared.records.golden_request import LIMIT_BYTES
 from shared.records.images import Image
 from shared.records.refusal import Authority, Refusal

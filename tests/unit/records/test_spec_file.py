@@ -7,7 +7,8 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from shared.records.admission import NO_LIMITS, admit
+from shared.records.admission import admit
+from shared.records.allow_lists import NO_LIMITS
 from shared.records.spec_file import PROBLEMS_LIMIT, SpecFile, SpecFileError, read_spec_file, to_file_data
 from shared.records.spec_problems import fields_of, model_at
 from shared.records.spec_schema import SCHEMA_ID, field_rows, json_schema

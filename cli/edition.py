@@ -37,6 +37,7 @@ from shared.records.service import ServiceDocument
 from shared.records.subject import ServiceId
 from shared.simulation.cloud_run import SimulatedCloudRun
 from shared.simulation.gpu_service import place_service
+from shared.simulation.logs import SimulatedLogs
 from shared.simulation.platform import TRIMTAB
 from shared.simulation.service_load import SimulatedLoad
 
@@ -58,6 +59,7 @@ class World:
 
     cloud_run: SimulatedCloudRun
     load: SimulatedLoad
+    logs: SimulatedLogs
 
 
 class LocalEdition:
@@ -77,7 +79,8 @@ class LocalEdition:
         self._ids = ids
         self.store = SqliteStore(data, clock)
         cloud_run = SimulatedCloudRun(now=clock.now)
-        self.world = World(cloud_run, SimulatedLoad(cloud_run, now=clock.now))
+        load = SimulatedLoad(cloud_run, now=clock.now)
+        self.world = World(cloud_run, load, SimulatedLogs(cloud_run, load, now=clock.now))
         self.bus = InProcessBus(self._deliver, clock, project="local", trouble=trouble)
         self._stack = ExitStack()
         self._clients: dict[str, Client] = {}
@@ -118,6 +121,7 @@ class LocalEdition:
                     events=self.bus,
                     models=self.store,
                     files=self.files,
+                    logs=self.world.logs,
                 ),
             )
             stack.callback(wiring.reset)

@@ -1,20 +1,37 @@
-"""The commands of `trimtab`."""
+"""The commands of `trimtab`. A command's module is imported when the command is asked for, so that each starts as fast as it can."""
 
+from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command as command_of
 
-from cli.adopt import adopt
-from cli.demo import demo
-from cli.local import local
-from cli.parked import parked
-from cli.plan import plan
-from cli.read import read
-from cli.render import render
-from cli.send import discard, redrive, send
+COMMANDS = ("demo", "local", "lint", "diagnose", "explain", "read", "render", "plan", "adopt", "parked", "send", "redrive", "discard")
+"""In the order of the help; each is a function of its name in the module of its name, `cli.send` has three."""
+_MODULES = {"redrive": "send", "discard": "send"}
+
+
+class Commands(TyperGroup):
+    """A group that imports a command when it is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 (the base class's signature)
+        """All of them, in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 (the base class's signature)
+        """The command; None if there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"cli.{_MODULES.get(cmd_name, cmd_name)}")
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        alone.command(cmd_name)(getattr(module, cmd_name))
+        return command_of(alone)
+
 
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -34,15 +51,3 @@ def main(
     show_version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")] = False,
 ) -> None:
     """Trimtab steers TensorFlow Serving on Cloud Run GPUs: it hears alerts, decides, writes, and explains every decision."""
-
-
-app.command()(demo)
-app.command()(local)
-app.command()(read)
-app.command()(render)
-app.command()(plan)
-app.command()(adopt)
-app.command()(parked)
-app.command()(send)
-app.command()(redrive)
-app.command()(discard)

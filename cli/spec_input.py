@@ -10,10 +10,10 @@ from typing import Any
 from cli.shown import one_line, stop
 from shared.cloudrun.yaml_values import YamlTextError, plain_value
 from shared.cloudrun.yaml_values import load_yaml as load
-from shared.control.desired import VersionUnknown, desired_serving
 from shared.errors import TrimtabError
 from shared.records.admission import admit, only_noted
 from shared.records.allow_lists import AllowLists
+from shared.records.desired import VersionUnknown, desired_serving
 from shared.records.serving import LATEST, DesiredServing, ServingSpec
 from shared.records.spec_file import SpecFile, SpecFileError, read_spec_file
 from shared.records.subject import ServiceId

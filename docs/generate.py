@@ -15,7 +15,13 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from cli.explaining import NEW_REVISION
+from cli.main import COMMANDS
 from shared.control import conditions, remedies, timing
+from shared.diagnose.cause_catalog import CAUSE_GROUPS
+from shared.diagnose.known import KnownCause, KnownRemedy
+from shared.diagnose.remedy_catalog import REMEDY_GROUPS
+from shared.lint.catalog import GROUPS, Code
 from shared.records import (
     commands,
     decision,
@@ -170,11 +176,68 @@ def events_schema() -> str:
     return json.dumps(schemas, indent=2, ensure_ascii=False) + "\n"
 
 
+LINT_INTRO = """What `trimtab lint` can report. An error does not start, is refused, or certainly does not do what was meant; a warning
+works and will hurt; an info is worth knowing. A rule whose numbers nobody gave is skipped. `trimtab explain CODE` prints the same.
+"""
+CAUSES_INTRO = """What `trimtab diagnose` can find. The words of a refusal say more than its code: RESOURCE_EXHAUSTED and UNAVAILABLE each
+have several causes with opposite remedies. Remedies are in the order in which they are usually right; they are explained in
+[remedies.md](remedies.md).
+"""
+REMEDIES_INTRO = """What `trimtab diagnose` can propose. A new revision costs a GPU cold start, and GPUs for both revisions while it lasts.
+"""
+
+
+def lint_page() -> str:
+    """docs/reference/lint.md."""
+    index = table(
+        ("code", "severity", "what"),
+        ((f"[`{code.name}`](#{code.name})", code.severity, code.title) for group in GROUPS for code in group.codes),
+    )
+    groups = (f"## {group.title}\n\n" + "\n".join(_lint_code(code) for code in group.codes) for group in GROUPS)
+    return f"# Lint codes\n\n{NOTE}{LINT_INTRO}\n{index}\n" + "\n".join(groups)
+
+
+def _lint_code(code: Code) -> str:
+    sources = "\n".join(f"- {source}" for source in code.authority.split("; "))
+    return (
+        f"### {code.name}\n\n**{code.title}** ({code.severity})\n\nReported: {code.when}\n\nNot reported: {code.not_when}\n\n"
+        f"Why: {code.why}\n\nFix: {code.fix}\n\n```text\n{code.example}\n```\n\nSource:\n\n{sources}\n"
+    )
+
+
+def causes_page() -> str:
+    """docs/reference/causes.md."""
+    groups = (f"## {group.title}\n\n" + "\n".join(_cause(cause) for cause in group.causes) for group in CAUSE_GROUPS)
+    return f"# Causes\n\n{NOTE}{CAUSES_INTRO}\n" + "\n".join(groups)
+
+
+def _cause(cause: KnownCause) -> str:
+    others = "\n".join(f"- [`{other.cause}`](#{other.cause}): {other.tell}." for other in cause.not_to_be_confused_with)
+    right = ", ".join(f"[`{name}`](remedies.md#{name})" for name in cause.remedies)
+    wrong = "\n".join(f"- {', '.join(f'`{name}`' for name in harm.remedies)}: {harm.why}" for harm in cause.wrong_answers)
+    return (
+        f"### {cause.name}\n\n**{cause.title}**\n\nSeen: {cause.seen}\n\nWhere: {cause.where_visible}\n\n"
+        f"Not to be confused with:\n\n{others}\n\nRemedies: {right}\n\nWrong answers:\n\n{wrong}\n"
+    )
+
+
+def remedies_page() -> str:
+    """docs/reference/remedies.md."""
+    groups = (f"## {group.title}\n\n" + "\n".join(_remedy(remedy) for remedy in group.remedies) for group in REMEDY_GROUPS)
+    return f"# Remedies\n\n{NOTE}{REMEDIES_INTRO}\n" + "\n".join(groups)
+
+
+def _remedy(remedy: KnownRemedy) -> str:
+    return (
+        f"### {remedy.name}\n\n**{remedy.title}**\n\nKnob: {remedy.knob}\n\n"
+        f"New revision: {NEW_REVISION[remedy.new_revision]}\n\nRisk: {remedy.risk}\n\n```text\n{remedy.how}\n```\n"
+    )
+
+
 def commands_page() -> str:
     """docs/reference/commands.md: what `--help` prints."""
-    names = ("", "demo", "local", "read", "render", "plan", "adopt", "parked", "send", "redrive", "discard")
     parts = []
-    for name in names:
+    for name in ("", *COMMANDS):
         shown = run(["trimtab", *([name] if name else []), "--help"])
         parts.append(f"## trimtab {name}".rstrip() + f"\n\n```text\n{shown}```\n")
     return f"# Commands\n\n{NOTE}" + "\n".join(parts)
@@ -211,6 +274,9 @@ def pages() -> dict[Path, str]:
         REFERENCE / "documents.md": documents_page(),
         REFERENCE / "events.md": events_page(),
         REFERENCE / "events.schema.json": events_schema(),
+        REFERENCE / "lint.md": lint_page(),
+        REFERENCE / "causes.md": causes_page(),
+        REFERENCE / "remedies.md": remedies_page(),
         REFERENCE / "commands.md": commands_page(),
         REFERENCE / "denials.md": enumeration("Denials", "Why a wanted change was not made.", plan.DenialCode),
         REFERENCE / "parked.md": enumeration("Park codes", "Why an event is parked.", parked.ParkCode),

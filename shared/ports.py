@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from shared.records.commands import CommandFact
     from shared.records.decision import Decision
+    from shared.records.evidence import LogLines, Readings
     from shared.records.facts import Fact, FactPage, StoredFact, UploadFact
     from shared.records.fleet import ActSlot, Fleet
     from shared.records.metric import Metric
@@ -378,6 +379,24 @@ class Metrics(Protocol):
 
     def instance_count(self, service: ServiceId) -> Metric:
         """Instances of the service, active and idle, all revisions."""
+
+    def readings(self, service: ServiceId) -> Readings:
+        """The readings of `records.evidence_keys`, every one of them, over one window that ended `end_age_seconds` ago.
+
+        What cannot be read is Unknown with the reason; nothing is raised for it. A bounded number of remote calls, in bounded time.
+        """
+
+
+class Logs(Protocol):
+    """What Cloud Logging has of a service."""
+
+    def recent(self, service: ServiceId, *, since: datetime, until: datetime, limit: int) -> LogLines:
+        """The newest lines of [since, until), at most `limit`: what containers and Cloud Run wrote, and requests that were refused.
+
+        Raises:
+            Retry: the log could not be read now.
+            Refused: it may not be read.
+        """
 
 
 class Quota(Protocol):

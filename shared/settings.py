@@ -85,6 +85,22 @@ class Settings(BaseModel):
             pattern=r"^(127\.0\.0\.1|localhost|\[::1\]):[0-9]{1,5}$",
         ),
     ] = None
+    logging_endpoint: Annotated[
+        str | None,
+        Field(
+            description="A simulated Cloud Logging on this machine (its REST API), likewise. Unset, with a simulated Cloud Run: no log is "
+            "read, and nothing is diagnosed.",
+            pattern=r"^(127\.0\.0\.1|localhost|\[::1\]):[0-9]{1,5}$",
+        ),
+    ] = None
+    monitoring_endpoint: Annotated[
+        str | None,
+        Field(
+            description="A simulated Cloud Monitoring on this machine (its REST API), likewise. Unset, with a simulated Cloud Run: metrics "
+            "are Unknown.",
+            pattern=r"^(127\.0\.0\.1|localhost|\[::1\]):[0-9]{1,5}$",
+        ),
+    ] = None
     allowed_images: Annotated[
         Patterns,
         Field(

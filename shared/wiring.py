@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shared.handlers.reconcile import ReconcilePorts
     from shared.handlers.schedule import SchedulePorts
     from shared.handlers.upload import UploadPorts
-    from shared.ports import Bus, CommandStore, EventBus, IntakeStore, ServiceDeleter, TemplatePlatform
+    from shared.ports import Bus, CommandStore, EventBus, IntakeStore, Logs, Metrics, ServiceDeleter, TemplatePlatform
     from shared.records.rights import Grants
 
 T = TypeVar("T")
@@ -164,7 +164,7 @@ def schedule_ports() -> SchedulePorts:
 
 
 def reconcile_ports() -> ReconcilePorts:
-    """The ports of functions/reconcile. Metrics and quotas have no source on Google Cloud yet: they are Unknown."""
+    """The ports of functions/reconcile. Quotas have no source on Google Cloud yet: they are Unknown."""
 
     def make() -> ReconcilePorts:
         from shared.gcp.gcs import CloudStorage
@@ -179,11 +179,13 @@ def reconcile_ports() -> ReconcilePorts:
             bus=_bus(settings),
             clock=clock,
             ids=SystemIds(clock),
+            metrics=_metrics(settings),
+            logs=_logs(settings),
             templates=platform,
             prober=HttpProber(),
             events=_events(settings),
             models=store,
-            files=CloudStorage(endpoint=f"http://{settings.storage_endpoint}" if settings.storage_endpoint else None),
+            files=CloudStorage(endpoint=_http(settings.storage_endpoint)),
         )
 
     return _once("reconcile", make)
@@ -198,6 +200,28 @@ def cloud_run(settings: Settings) -> TemplatePlatform:
     from shared.gcp.cloud_run import CloudRunPlatform
 
     return CloudRunPlatform(SystemClock(), endpoint=settings.cloud_run_endpoint, rest_endpoint=settings.cloud_run_rest_endpoint)
+
+
+def _metrics(settings: Settings) -> Metrics | None:
+    """Cloud Monitoring; none beside a simulated Cloud Run that has no simulated one: the real one knows nothing of it."""
+    from shared.gcp.cloud_monitoring import CloudMonitoring
+
+    if settings.monitoring_endpoint is None and settings.cloud_run_endpoint is not None:
+        return None
+    return CloudMonitoring(SystemClock(), endpoint=_http(settings.monitoring_endpoint))
+
+
+def _logs(settings: Settings) -> Logs | None:
+    """Cloud Logging, likewise."""
+    from shared.gcp.cloud_logging import CloudLogging
+
+    if settings.logging_endpoint is None and settings.cloud_run_endpoint is not None:
+        return None
+    return CloudLogging(endpoint=_http(settings.logging_endpoint))
+
+
+def _http(endpoint: str | None) -> str | None:
+    return None if endpoint is None else f"http://{endpoint}"
 
 
 def _once(name: str, make: Callable[[], T]) -> T:

@@ -6,6 +6,8 @@ from shared import quick_start
 import functions_framework
 from flask import Request
 
+import shared.gcp.cloud_logging
+import shared.gcp.cloud_monitoring
 import shared.gcp.cloud_run
 import shared.gcp.firestore_store
 import shared.gcp.gcs

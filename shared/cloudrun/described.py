@@ -32,6 +32,8 @@ class ReadingProblem(StrEnum):
     ARGS_NEEDS_EQUALS = "gcloud-args-needs-equals"
     ARGS_COMMA_SPLIT = "gcloud-args-comma-split"
     VALUE_INVALID = "gcloud-value-invalid"
+    OTHER_TRACK = "gcloud-flag-other-track"
+    """The flag is there in another release track than the one that the command names; newer releases of gcloud move flags to ga."""
     DOCUMENT_INVALID = "service-document-invalid"
 
 

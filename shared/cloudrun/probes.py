@@ -20,8 +20,7 @@ GPU_STARTUP_WINDOW_SECONDS = 1_800
 MAX_STARTUP_FIELD_SECONDS = 240
 """Of each of a start-up probe's three times, with a GPU too: a long window is a high `failure_threshold`."""
 MAX_LIVENESS_FIELD_SECONDS = 3_600
-MAX_READINESS_TIMEOUT_SECONDS = 300
-_INT32_MAX = 2**31 - 1
+MAX_READINESS_FIELD_SECONDS = 300
 MAX_PORT = 65_535
 
 
@@ -75,7 +74,7 @@ The same numbers on an HTTP probe fail within a second of the start: a refused c
 _FIELD_LIMITS: dict[ProbeKind, tuple[int, int, int]] = {
     ProbeKind.STARTUP: (MAX_STARTUP_FIELD_SECONDS,) * 3,
     ProbeKind.LIVENESS: (MAX_LIVENESS_FIELD_SECONDS,) * 3,
-    ProbeKind.READINESS: (0, MAX_READINESS_TIMEOUT_SECONDS, _INT32_MAX),
+    ProbeKind.READINESS: (0, MAX_READINESS_FIELD_SECONDS, MAX_READINESS_FIELD_SECONDS),
 }
 """The most of initial delay, timeout and period."""
 

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from shared.control.command_holds import hold_fleet, hold_service, release_fleet, release_service
 from shared.control.command_verdict import Changed, FleetChanged, NotDone, forbidden, refused, superseded
+from shared.control.spec_lint import Linted, linted
 from shared.records.admission import admit
 from shared.records.allow_lists import AllowLists
 from shared.records.commands import (
@@ -131,11 +132,15 @@ def _apply(command: ApplyCommand, fact: CommandFact, document: ServiceDocument |
     refusals = admit(setting.service, command.spec, setting.allowed)
     if refusals:
         return refused(*map(_problem, refusals))
+    found = linted(setting.service, command.spec)
+    if found.problems:
+        return refused(*found.problems)
     if document is None:
         made = ServiceDocument(id=setting.service, spec=command.spec, spec_changed_at=given_at)
-        return Changed(made, "generation 1")
+        return Changed(made, _with_notes("generation 1", found))
     unpinned = document.pin is not None
-    return Changed(_with_spec(document, command.spec, given_at, unpin=True), _of_spec(document, command.spec, unpinned=unpinned))
+    said = _with_notes(_of_spec(document, command.spec, unpinned=unpinned), found)
+    return Changed(_with_spec(document, command.spec, given_at, unpin=True), said)
 
 
 def _patch(command: PatchCommand, fact: CommandFact, document: ServiceDocument, setting: Setting) -> Changed | NotDone:
@@ -155,6 +160,9 @@ def _patch(command: PatchCommand, fact: CommandFact, document: ServiceDocument, 
     refusals = admit(setting.service, spec, setting.allowed)
     if refusals:
         return refused(*map(_problem, refusals))
+    found = linted(setting.service, spec)
+    if found.problems:
+        return refused(*found.problems)
     if not setting.may_apply:
         granted = [_needs_apply(field, now) for field, was, now in _guarded(document.spec, spec) if was != now]
         if granted:
@@ -162,7 +170,12 @@ def _patch(command: PatchCommand, fact: CommandFact, document: ServiceDocument, 
     given_at = min(issued_at or fact.published_at or setting.now, setting.now)
     changes = spec != document.spec
     unpinned = changes and document.pin is not None
-    return Changed(_with_spec(document, spec, given_at, unpin=changes), _of_spec(document, spec, unpinned=unpinned))
+    said = _with_notes(_of_spec(document, spec, unpinned=unpinned), found)
+    return Changed(_with_spec(document, spec, given_at, unpin=changes), said)
+
+
+def _with_notes(words: str, found: Linted) -> str:
+    return f"{words}; {found.notes}" if found.notes else words
 
 
 def _guarded(before: ServiceSpec, after: ServiceSpec) -> Sequence[tuple[str, object, object]]:

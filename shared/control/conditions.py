@@ -23,6 +23,8 @@ LIMITS = frozenset(
         DenialCode.WRITE_FAILED,
         DenialCode.QUARANTINED,
         DenialCode.TEMPLATE_UNKNOWN,
+        DenialCode.LINT,
+        DenialCode.DIAGNOSED,
     }
 )
 """The denials that only a person can lift."""

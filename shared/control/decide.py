@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from shared.control import pins, rollout, way_down
+from shared.control import diagnosing, pins, rollout, way_down
 from shared.control.ceilings import ceilings, usd_at_max
 from shared.control.conditions import conditions
 from shared.control.episodes import advance, fresh, open_signals
@@ -49,9 +49,10 @@ def decide(service: ManagedService, observation: Observation, now: datetime) -> 
     looked = service.model_copy(update={"state": state})
     limits = ceilings(looked, observed, observation, now, counted_usd=service.state.usd_per_hour_at_max)
     scene = Scene(looked, observed, count, tuple(limits), now)
+    finding = diagnosing.found(looked, observation, now)
     if service.document.spec.autonomy == Autonomy.OBSERVE:
-        return _plan(scene, [], [], _observe_only(state))
-    plan = _plan(scene, *_weigh(scene, observation))
+        return _plan(scene, [], [], _observe_only(state), finding)
+    plan = _plan(scene, *_weigh(scene, observation, finding), finding)
     return plan if observation.template is None else _with_template(plan, looked, observation, observed, now)
 
 
@@ -64,6 +65,9 @@ def _with_template(plan: Plan, service: ManagedService, observation: Observation
     if plan.changes or view is None:
         return plan
     step = rollout.advance(service.model_copy(update={"state": plan.state}), view, observed, now)
+    if step.write == "deploy" and view.faults:
+        message = f"the template that the spec asks for is not written: {'; '.join(view.faults)}"
+        step = replace(step, state=plan.state, write=None, denials=(*step.denials, Denial(code=DenialCode.LINT, message=message)))
     brake = check_brake(service, observation, now) if step.write is not None else None
     if brake is not None:
         step = replace(step, write=None, denials=(*step.denials, brake.denial), next_look_at=brake.again_at)
@@ -80,7 +84,7 @@ def _with_template(plan: Plan, service: ManagedService, observation: Observation
             "state": state.model_copy(update={"conditions": stated}),
             "rollout": change,
             "denials": denials,
-            "explanation": explain(plan.signals, (), denials, change),
+            "explanation": explain(plan.signals, (), denials, change, plan.diagnosis),
             "next_look_at": min(moments, default=None),
         }
     )
@@ -136,7 +140,7 @@ def _observe_only(state: ServiceState) -> list[Denial]:
     return [Denial(code=DenialCode.AUTONOMY_OBSERVE, message=message)]
 
 
-def _weigh(scene: Scene, observation: Observation) -> tuple[list[Wish], list[Refusal], list[Denial]]:
+def _weigh(scene: Scene, observation: Observation, finding: diagnosing.Finding | None) -> tuple[list[Wish], list[Refusal], list[Denial]]:
     """All wishes through all guards: what is granted, what is refused and until when, and what there is to note."""
     wishes = for_spec(scene)
     remedies = for_signals(scene)
@@ -152,7 +156,7 @@ def _weigh(scene: Scene, observation: Observation) -> tuple[list[Wish], list[Ref
             wishes.by_field.setdefault(wish.field, wish)
     for wish in pins.for_pins(scene):
         wishes.by_field[wish.field] = wish
-    granted, refusals = _through_guards(scene, wishes)
+    granted, refusals = _through_guards(scene, wishes, finding)
     if granted:
         brake = check_brake(scene.service, observation, scene.now)
         if brake is not None:
@@ -161,10 +165,13 @@ def _weigh(scene: Scene, observation: Observation) -> tuple[list[Wish], list[Ref
     return granted, refusals, noted
 
 
-def _through_guards(scene: Scene, wishes: Wishes) -> tuple[list[Wish], list[Refusal]]:
+def _through_guards(scene: Scene, wishes: Wishes, finding: diagnosing.Finding | None) -> tuple[list[Wish], list[Refusal]]:
     granted, refusals = [], []
     for wish in wishes.by_field.values():
         refusal = check(wish, scene.service, scene.observed, scene.now)
+        diagnosed = finding.denial(wish) if refusal is None and finding is not None else None
+        if diagnosed is not None:
+            refusal = Refusal(diagnosed, None)
         if refusal is None:
             granted.append(wish)
         else:
@@ -214,7 +221,7 @@ def _news(scene: Scene) -> Iterable[Denial]:
         yield Denial(code=DenialCode.WRITE_FAILED, message=f"change {last.act_id} failed: {last.detail}")
 
 
-def _plan(scene: Scene, granted: list[Wish], refusals: list[Refusal], noted: list[Denial]) -> Plan:
+def _plan(scene: Scene, granted: list[Wish], refusals: list[Refusal], noted: list[Denial], finding: diagnosing.Finding | None) -> Plan:
     service, state, now = scene.service, scene.service.state, scene.now
     changes = tuple(
         FieldChange(
@@ -222,7 +229,7 @@ def _plan(scene: Scene, granted: list[Wish], refusals: list[Refusal], noted: lis
             before=wish.before,
             after=wish.target,
             signal=wish.signal,
-            reason=wish.reason,
+            reason=_reason(wish, finding),
             predicted=wish.predicted,
         )
         for wish in granted
@@ -233,17 +240,24 @@ def _plan(scene: Scene, granted: list[Wish], refusals: list[Refusal], noted: lis
     stated = conditions(state, denials=denials, unreadable=None, generation=service.document.generation, now=now)
     seen = state.model_copy(update={"conditions": stated})
     signals = open_signals(state)
+    diagnosis = finding.kept() if finding is not None else None
     raises_min = any(wish.field == OwnedField.MIN_INSTANCE_COUNT and wish.outward and wish.signal for wish in granted)
     return Plan(
         state=seen,
         signals=signals,
         changes=changes,
         denials=denials,
-        explanation=explain(signals, changes, denials),
+        explanation=explain(signals, changes, denials, diagnosis=diagnosis),
+        diagnosis=diagnosis,
         unknown_signals=tuple(dict.fromkeys(wish.signal for wish in granted if wish.while_unknown and wish.signal is not None)),
         floor_expires_at=floor_until(scene) if raises_min else None,
         next_look_at=_next_look(scene, changes, refusals),
     )
+
+
+def _reason(wish: Wish, finding: diagnosing.Finding | None) -> str:
+    confirmed = finding.confirmation(wish) if finding is not None else ""
+    return f"{wish.reason}; {confirmed}" if confirmed else wish.reason
 
 
 def _next_look(scene: Scene, changes: tuple[FieldChange, ...], refusals: list[Refusal]) -> datetime | None:

@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 
+from shared.records.diagnosed import Diagnosed
 from shared.records.plan import Denial, FieldChange
 from shared.records.rollout import RolloutChange
 from shared.records.signals import Signal
 
 EXPLANATION_LIMIT = 1_000
+EVIDENCE_SHOWN = 240
+"""Characters of the evidence in a sentence about it; the decision keeps it at length."""
 
 
 _ROLLOUT_VERBS = {
@@ -17,7 +20,11 @@ _ROLLOUT_VERBS = {
 
 
 def explain(
-    signals: Sequence[Signal], changes: Sequence[FieldChange], denials: Sequence[Denial], rollout: RolloutChange | None = None
+    signals: Sequence[Signal],
+    changes: Sequence[FieldChange],
+    denials: Sequence[Denial],
+    rollout: RolloutChange | None = None,
+    diagnosis: Diagnosed | None = None,
 ) -> str:
     """What is open, what is changed and why, what is not and why; at most `EXPLANATION_LIMIT` characters."""
     opened = f"{', '.join(signals)} open" if signals else "no incident open"
@@ -27,8 +34,24 @@ def explain(
     if not changes and rollout is None:
         parts.append("nothing is changed")
     parts += [f"{denial.code}: {denial.message}" for denial in denials]
+    said = _likely(diagnosis, said=" ".join(parts)) if diagnosis is not None else ""
+    parts += [said] if said else []
     sentence = f"{opened}: {'; '.join(parts)}."
     return sentence if len(sentence) <= EXPLANATION_LIMIT else sentence[: EXPLANATION_LIMIT - 1] + "…"
+
+
+def shown(evidence: str) -> str:
+    """A piece of evidence as a sentence has room for it."""
+    return evidence if len(evidence) <= EVIDENCE_SHOWN else f"{evidence[: EVIDENCE_SHOWN - 1].rstrip()}…"
+
+
+def _likely(diagnosis: Diagnosed, *, said: str) -> str:
+    """The first cause with its first evidence, unless it was said already."""
+    first = next(iter(diagnosis.causes), None)
+    if first is None or first.cause in said:
+        return ""
+    evidence = f": {shown(first.evidence[0])}" if first.evidence else ""
+    return f"most likely cause {first.cause} ({first.confidence:.2f}){evidence}"
 
 
 def _verb(change: FieldChange) -> str:

@@ -1,11 +1,13 @@
 """Looking at the world for one service. What cannot be seen is Unknown with a reason, never a guess."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
 from shared import log
 from shared.control.inflight import UNNAMED_OPERATION
 from shared.errors import Refused, Retry, ServiceMissing
-from shared.ports import Metrics, Platform, Quota, Store
+from shared.ports import Logs, Metrics, Platform, Quota, Store
+from shared.records.evidence import KEPT_LINES, LOG_SECONDS, Evidence, LogLines
 from shared.records.fleet import ActSlot, FleetUsage
 from shared.records.metric import Metric, Unknown
 from shared.records.observed import Observed
@@ -22,14 +24,18 @@ def observe(
     metrics: Metrics | None,
     quota: Quota | None,
     cloud_run: Observed | Unknown | None = None,
+    count: bool = True,
 ) -> Observation:
-    """One look: Cloud Run (unless it was read already), the instance count, the quota, and the operation under way if there is one."""
+    """One look: Cloud Run (unless it was read already), the instance count, the quota, and the operation under way if there is one.
+
+    Without `count` nobody needs to know how many instances run, and nobody is asked.
+    """
     seen = _cloud_run(service, platform) if cloud_run is None else cloud_run
     if isinstance(seen, Unknown):
         return Observation(cloud_run=seen, instance_count=Unknown(reason="not asked for"), quota_instances=Unknown(reason="not asked for"))
     return Observation(
         cloud_run=seen,
-        instance_count=_instance_count(service, metrics),
+        instance_count=_instance_count(service, metrics) if count else Unknown(reason="not asked for: nothing depends on it"),
         quota_instances=_quota(service, seen, quota),
         operation=_operation(state, platform),
     )
@@ -48,6 +54,30 @@ def with_fleet_usage(observation: Observation, managed: ManagedService, store: S
         usd_per_hour_at_max=store.usd_per_hour_at_max() if managed.fleet.brakes.usd_per_hour is not None else None,
     )
     return observation.model_copy(update={"fleet_usage": usage})
+
+
+def with_evidence(
+    observation: Observation,
+    service: ServiceId,
+    *,
+    logs: Logs,
+    metrics: Metrics | None,
+    document: dict[str, Any] | None,
+    now: datetime,
+) -> Observation:
+    """The observation with what logs and metrics say; asked for only while something is wrong.
+
+    `document` is Cloud Run's own of the service, where this look read it. What cannot be read is Unknown with the reason.
+    """
+    lines: LogLines | Unknown
+    try:
+        lines = logs.recent(service, since=now - timedelta(seconds=LOG_SECONDS), until=now, limit=KEPT_LINES)
+    except Retry as retry:
+        lines = Unknown(reason=retry.reason[:500])
+    except Refused as refusal:
+        lines = Unknown(reason=f"the log refuses to be read: {refusal.message[:450]}")
+    readings = Unknown(reason="no source of metrics is connected") if metrics is None else metrics.readings(service)
+    return observation.model_copy(update={"evidence": Evidence(logs=lines, readings=readings, service=document)})
 
 
 def _cloud_run(service: ServiceId, platform: Platform) -> Observed | Unknown:

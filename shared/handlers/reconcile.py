@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from shared import log
+from shared.control.asking import wants_count, wants_evidence
 from shared.control.conditions import conditions
 from shared.control.decide import decide
-from shared.control.fold import fold, keys_to_look_up
+from shared.control.fold import expire, fold, keys_to_look_up
 from shared.control.inflight import announce, lease_over
 from shared.control.rollout import announced
 from shared.control.timing import ACT_LEASE_SECONDS, TICK_SECONDS
@@ -18,12 +20,12 @@ from shared.handlers.answer import Handled, ReadBody
 from shared.handlers.executor import Executor, acts_on
 from shared.handlers.intake import take
 from shared.handlers.model import ModelPorts, known_versions, reconcile_model
-from shared.handlers.observe import observe, with_fleet_usage
+from shared.handlers.observe import observe, with_evidence, with_fleet_usage
 from shared.handlers.parking import facts_without_spec, report_unreadable, unreadable_facts
 from shared.handlers.recording import Look, fingerprint, record
 from shared.handlers.telling import Telling, with_untold_rollout
 from shared.handlers.template import RolloutExecutor, Seen, see
-from shared.ports import Bus, Clock, EventBus, Ids, Metrics, ModelFiles, ModelStore, Platform, Prober, Quota, Store, TemplatePlatform
+from shared.ports import Bus, Clock, EventBus, Ids, Logs, Metrics, ModelFiles, ModelStore, Platform, Prober, Quota, Store, TemplatePlatform
 from shared.records.decision import Decision
 from shared.records.facts import StoredFact, UnreadableFact
 from shared.records.fleet import ActSlot
@@ -51,6 +53,7 @@ LOOK_WITHIN_SECONDS = 20.0
 class ReconcilePorts:
     """What reconcile needs of the outside. Without a source of metrics or quotas, those are Unknown.
 
+    Without `logs` nothing is diagnosed: the decisions go by the alerts alone.
     Without `templates` the templates of services are left alone, whatever their specs say; without a prober no golden request is asked,
     and a rollout that needs one waits.
     """
@@ -67,6 +70,7 @@ class ReconcilePorts:
     events: EventBus | None = None
     models: ModelStore | None = None
     files: ModelFiles | None = None
+    logs: Logs | None = None
 
     @property
     def model_ports(self) -> ModelPorts | None:
@@ -140,6 +144,9 @@ def _look(service: ServiceId, trigger: str, ports: ReconcilePorts) -> str:
     document = snapshot.document
     managed = ManagedService(document=document, state=folded.state, fleet=snapshot.fleet)
     observation, seen = _observe(service, document, folded.state, ports)
+    if ports.logs is not None and wants_evidence(expire(folded.state, began), observation):
+        described = seen.document if seen is not None else None
+        observation = with_evidence(observation, service, logs=ports.logs, metrics=ports.metrics, document=described, now=began)
     plan = decide(managed, observation, began)
     if acts_on(plan, document.spec.autonomy):
         observation = with_fleet_usage(observation, managed, ports.store, began)
@@ -156,8 +163,11 @@ def _look(service: ServiceId, trigger: str, ports: ReconcilePorts) -> str:
 
 def _observe(service: ServiceId, document: ServiceDocument, state: ServiceState, ports: ReconcilePorts) -> tuple[Observation, Seen | None]:
     """The world as it is, and of a spec that says what an instance is to be, the template next to it."""
+    look = partial(
+        observe, service, state, platform=ports.platform, metrics=ports.metrics, quota=ports.quota, count=wants_count(state)
+    )
     if ports.templates is None or document.spec.serving is None:
-        return observe(service, state, platform=ports.platform, metrics=ports.metrics, quota=ports.quota), None
+        return look(), None
     cloud_run: Observed | Unknown
     seen = None
     try:
@@ -171,7 +181,7 @@ def _observe(service: ServiceId, document: ServiceDocument, state: ServiceState,
         cloud_run = Unknown(reason=retry.reason[:500])
     except Refused as refusal:
         cloud_run = Unknown(reason=f"Cloud Run refuses to be read: {refusal.message[:450]}")
-    looked = observe(service, state, platform=ports.platform, metrics=ports.metrics, quota=ports.quota, cloud_run=cloud_run)
+    looked = look(cloud_run=cloud_run)
     return (looked if seen is None else looked.model_copy(update={"template": seen.view})), seen
 
 

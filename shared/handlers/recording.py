@@ -30,13 +30,16 @@ def fingerprint(plan: Plan, autonomy: Autonomy) -> str | None:
     """Of what was decided, without times and words: the same decision is recorded once. None: nothing was decided."""
     if not plan.changes and not plan.denials and plan.rollout is None:
         return None
-    essence = [
+    essence: list[object] = [
         autonomy,
         list(plan.signals),
         [(change.field, change.before, change.after) for change in plan.changes],
         None if plan.rollout is None else (plan.rollout.kind, plan.rollout.revision),
         sorted((denial.code, denial.field or "", -1 if denial.wanted is None else denial.wanted) for denial in plan.denials),
     ]
+    # Another first cause is another decision, even where it changes nothing: whoever reads the newest must find the newest.
+    if plan.diagnosis is not None and plan.diagnosis.causes:
+        essence.append(plan.diagnosis.causes[0].cause)
     return hashlib.sha256(json.dumps(essence).encode()).hexdigest()[:32]
 
 
@@ -64,5 +67,6 @@ def record(look: Look, decision_id: str, act_id: str | None) -> Decision:
         rollout=look.plan.rollout,
         denials=look.plan.denials,
         explanation=look.plan.explanation[:1024],
+        diagnosis=look.plan.diagnosis,
         act_id=act_id,
     )

@@ -7,12 +7,13 @@ from types import MappingProxyType
 
 from shared import log
 from shared.cloudrun.quantities import quantity
-from shared.control.desired import VersionUnknown, desired_serving
 from shared.control.pins import template_pin
 from shared.control.rollout import refused, sent
 from shared.control.rollout_parts import quarantine_of, to_restore, traffic_when_promoted, traffic_while_starting
+from shared.control.spec_lint import faults
 from shared.errors import Answer, QuotaRefused, Refused, Retry, ServiceMissing, StaleEtag, TokenConflict, TrimtabError
 from shared.ports import Clock, Prober, Store, TemplatePlatform
+from shared.records.desired import VersionUnknown, desired_serving
 from shared.records.metric import Unknown
 from shared.records.observed import RevisionReading, ServiceReading
 from shared.records.rollout import KEPT_TRAFFIC_TARGETS, Probe, Rollout, RolloutPhase, TemplateView
@@ -87,6 +88,7 @@ def see(
             "differs": bool(found),
             "left_out": choice.left_out,
             "changes": tuple(shown[:CHANGES_SHOWN]),
+            "faults": faults(document.id, after) if found and wanted.own_entry is None else (),
             "start_up_seconds": wanted.start_up_seconds or 240,
             "probe": _probe(document, rollout, candidate, reading.document, prober),
         }

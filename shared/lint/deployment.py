@@ -277,7 +277,14 @@ def resolve(
     args = _texts(container.get("args"))
     overriding = _texts(container.get("command"))
     listed = given.flags.values if given.flags is not None else ()
-    started = _started(described, container, overriding, [*args, *listed], env, has_listed=given.flags is not None)
+    started = _started(
+        described,
+        container,
+        overriding,
+        [*args, *listed],
+        {**_port_variable(described, container), **env},
+        has_listed=given.flags is not None,
+    )
     files = texts(given, described)
     block = models.misplaced[0] if models is not None and models.misplaced and "batching" not in files else None
     batching_file = None
@@ -352,6 +359,16 @@ def _serving_container(described: Described | None) -> tuple[Json, str]:
     containers = [each if isinstance(each, dict) else {} for each in _list(template.get("containers"))]
     at = next((index for index, each in enumerate(containers) if each.get("ports")), 0)
     return (containers[at] if containers else {}), f"/template/containers/{at}"
+
+
+def _port_variable(described: Described | None, container: Json) -> dict[str, str]:
+    """PORT, as Cloud Run sets it for a service; nothing where an update does not say it."""
+    if described is None or not described.is_service:
+        return {}
+    ports = _list(container.get("ports"))
+    stated = _whole(ports[0].get("containerPort")) if ports and isinstance(ports[0], dict) else None
+    port = stated or (DEFAULT_PORT if described.complete else None)
+    return {} if port is None else {"PORT": str(port)}
 
 
 def _environment(container: Json) -> dict[str, str]:

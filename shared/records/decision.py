@@ -6,6 +6,7 @@ Fields of the document: `record` (a `Decision` as JSON), `decided_at` (native ti
 from typing import Literal
 
 from shared.records.base import Record, UtcTime
+from shared.records.diagnosed import Diagnosed
 from shared.records.facts import LongText, ShortText
 from shared.records.metric import Metric
 from shared.records.observed import Bounds
@@ -46,4 +47,6 @@ class Decision(Record):
     rollout: RolloutChange | None = None
     denials: tuple[Denial, ...]
     explanation: LongText
+    diagnosis: Diagnosed | None = None
+    """What logs and metrics said was wrong; None: they were not asked for."""
     act_id: ShortText | None = None

@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from shared.records.base import Record, UtcTime
+from shared.records.diagnosed import Diagnosed
 from shared.records.rollout import RolloutChange
 from shared.records.service import OwnedField
 from shared.records.signals import Signal
@@ -69,6 +70,11 @@ class DenialCode(StrEnum):
     TEMPLATE_UNKNOWN = "template-unknown"
     """What the template should be cannot be said: the model's version is not known, or the spec cannot be rendered."""
 
+    DIAGNOSED = "diagnosed"
+    """Logs and metrics name the cause, and more instances do not mend it; the message has the evidence and what does."""
+    LINT = "lint"
+    """Cloud Run or TF Serving would refuse the rendered template, or it would not do what is meant; the message has the finding."""
+
 
 class FieldChange(Record):
     """One field of one service, from what to what, why, and what is expected of it."""
@@ -104,6 +110,8 @@ class Plan(Record):
     denials: tuple[Denial, ...] = ()
     explanation: str
     """One readable sentence."""
+    diagnosis: Diagnosed | None = None
+    """What logs and metrics say is wrong; None: they were not asked for."""
     unknown_signals: tuple[Signal, ...] = ()
     """The signals that use up their one raise under Unknown if this is acted on."""
     floor_expires_at: UtcTime | None = None

@@ -147,6 +147,8 @@ class TemplateView(Record):
     """Where the spec asks for the latest version: which newer one is not served, and why."""
     changes: Annotated[tuple[ShortText, ...], Field(max_length=10)] = ()
     """The first of the differences, for people."""
+    faults: Annotated[tuple[LongText, ...], Field(max_length=10)] = ()
+    """Why the wanted template is not to be written: what lint finds in it that Cloud Run or TF Serving would refuse."""
     start_up_seconds: Annotated[int, Field(ge=1)] = 240
     """How long the wanted template may take to start."""
     traffic: Annotated[tuple[TrafficTarget, ...], Field(max_length=KEPT_TRAFFIC_TARGETS)] = ()

@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from shared.records.base import Record
+from shared.records.evidence import Evidence
 from shared.records.facts import LongText
 from shared.records.fleet import Fleet, FleetUsage
 from shared.records.metric import Metric, Unknown
@@ -64,6 +65,8 @@ class Observation(Record):
     """Of the act under way, if it has one."""
     template: TemplateView | None = None
     """None: the spec says nothing of it."""
+    evidence: Evidence | None = None
+    """Of logs and metrics; None: not asked for, because no incident is open and no rollout failed."""
 
 
 class OperationStatus(Record):

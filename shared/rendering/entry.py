@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from shared.records.serving import DesiredModel, DesiredServing, ModelSource, Protocol
-from shared.rendering.collector import collector_config
+from shared.rendering.collector_file import collector_config
 from shared.tfserving.batching import format_batching, parse_batching
 from shared.tfserving.batching_parameters import BatchingParameters
 from shared.tfserving.command import (
@@ -28,6 +28,11 @@ from shared.tfserving.flags import SPARE_GRPC_THREADS, FlagValue, format_flags, 
 from shared.tfserving.model_config import ModelServerConfig, format_model_config, parse_model_config
 from shared.tfserving.monitoring import PROMETHEUS_PATH, MonitoringConfig, PrometheusConfig, format_monitoring
 
+SERVING_NAME = "serving"
+"""Of the serving container, where it has no name yet and this one is free."""
+MODEL_VOLUME = "trimtab-model"
+PROBE_PERIOD_SECONDS = 1
+"""A port is found open within a second: a cold start is not made longer by waiting for the next probe."""
 MOUNT = "/mnt/trimtab-model"
 """Where the model's bucket is mounted when its files are copied at the start."""
 
@@ -142,6 +147,15 @@ def _base_path(model: DesiredModel) -> str:
     return f"{MODELS_FOLDER}/{model.name}" if model.source is ModelSource.COPIED else model.uri
 
 
+def _rest_timeout_ms(protocol: Protocol, timeout_seconds: int) -> int:
+    """Cloud Run ends a request at its timeout; a run that outlives it would be work for nobody.
+
+    Over REST the server gives up a little earlier, with an answer that says so: at the same moment the caller would get Cloud Run's 504.
+    """
+    whole = timeout_seconds * _MS
+    return whole if protocol is Protocol.GRPC else whole - min(_MS, whole // 10)
+
+
 def _flags(protocol: Protocol, *, concurrency: int, timeout_seconds: int, source: ModelSource) -> dict[str, FlagValue]:
     # Threads: every request that Cloud Run lets in holds one until its batch is done, and the server keeps some for itself.
     threads = concurrency + SPARE_GRPC_THREADS
@@ -149,8 +163,7 @@ def _flags(protocol: Protocol, *, concurrency: int, timeout_seconds: int, source
         "port": GRPC_PORT,
         "rest_api_port": REST_PORT,
         ("grpc_max_threads" if protocol is Protocol.GRPC else "rest_api_num_threads"): threads,
-        # Cloud Run ends a request at its timeout; a run that outlives it would be work for nobody.
-        "rest_api_timeout_in_ms": timeout_seconds * _MS,
+        "rest_api_timeout_in_ms": _rest_timeout_ms(protocol, timeout_seconds),
         "model_config_file": MODEL_CONFIG_FILE,
         "monitoring_config_file": MONITORING_FILE,
         # A model that cannot be loaded ends the start with its own error instead of hanging for five minutes without a port.

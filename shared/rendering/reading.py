@@ -8,9 +8,9 @@ from shared.errors import TrimtabError
 from shared.records.serving import DesiredServing, OwnEntry, Protocol, SetPoints
 from shared.rendering.canonical import canonical_service
 from shared.rendering.collector import is_our_collector
-from shared.rendering.entry import read_batching, read_extra_flags, read_model
+from shared.rendering.entry import MODEL_VOLUME, read_batching, read_extra_flags, read_model
 from shared.rendering.messages import clone, service_to_json
-from shared.rendering.serving import EGRESS_OF, GPU, INGRESS_OF, MODEL_VOLUME, interfaces_of, overlay, serving_container
+from shared.rendering.serving import EGRESS_OF, GPU, INGRESS_OF, interfaces_of, overlay, serving_container
 from shared.tfserving.command import COMMAND, ENVIRONMENT_NAMES
 
 _PORT_NAMES = frozenset({"", "http1", "h2c"})

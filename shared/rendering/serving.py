@@ -20,21 +20,19 @@ from shared.records.serving import (
     VpcEgress,
 )
 from shared.rendering.canonical import canonical_service
-from shared.rendering.collector import VOLUME as COLLECTOR_VOLUME
 from shared.rendering.collector import collector_container, collector_volume, is_collector, is_our_collector
-from shared.rendering.entry import MOUNT, bucket_and_path, port_of, rendered_entry
+from shared.rendering.collector_file import NAME as COLLECTOR_NAME
+from shared.rendering.collector_file import VOLUME as COLLECTOR_VOLUME
+from shared.rendering.entry import MODEL_VOLUME, MOUNT, PROBE_PERIOD_SECONDS, SERVING_NAME, bucket_and_path, port_of, rendered_entry
 from shared.rendering.messages import clone, service_to_json
 from shared.tfserving.command import COLLECTOR_FOLDER, ENVIRONMENT_NAMES, OUR_VARIABLES
 
-SERVING_NAMES = ("serving", *(f"serving-{number}" for number in range(2, 12)))
+SERVING_NAMES = (SERVING_NAME, *(f"{SERVING_NAME}-{number}" for number in range(2, 12)))
 """Its name where it has none yet: the first that is free; there are ten containers at most."""
-COLLECTOR_NAMES = ("collector", *(f"collector-{number}" for number in range(2, 12)))
+COLLECTOR_NAMES = (COLLECTOR_NAME, *(f"{COLLECTOR_NAME}-{number}" for number in range(2, 12)))
 """The sidecar's, likewise."""
-MODEL_VOLUME = "trimtab-model"
 GPU = "nvidia.com/gpu"
 GEN2: Any = run_v2.ExecutionEnvironment.EXECUTION_ENVIRONMENT_GEN2
-PROBE_PERIOD_SECONDS = 1
-"""A port is found open within a second: a cold start is not made longer by waiting for the next probe."""
 
 _INGRESS: dict[Ingress, Any] = {
     Ingress.ALL: run_v2.IngressTraffic.INGRESS_TRAFFIC_ALL,

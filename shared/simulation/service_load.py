@@ -16,6 +16,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from shared.records.evidence import INGESTION_DELAY_SECONDS, WINDOW_SECONDS, Readings, Statistic
+from shared.records.evidence_keys import ALL_KEYS, INSTANCE_KEYS
 from shared.records.metric import Known, Metric, Unknown
 from shared.records.observed import Shape
 from shared.records.subject import ServiceId
@@ -112,9 +114,30 @@ class SimulatedLoad:
         if not self._bounds(service):
             return Unknown(reason="the simulated service has no instances to count: it is not there or never became ready")
         now = self._now()
-        sample = math.floor((now - self._lag).timestamp() / SAMPLE_SECONDS) * SAMPLE_SECONDS
-        sampled_at = datetime.fromtimestamp(sample, tz=now.tzinfo)
+        sampled_at = _minute(now - self._lag)
         return Known(value=self.running(service, at=sampled_at), age_seconds=(now - sampled_at).total_seconds(), samples=1)
+
+    def readings(self, service: ServiceId) -> Readings:
+        """The counts of active and idle instances in the window that Cloud Monitoring would have complete; all else is Unknown."""
+        with self._lock:
+            reason = self._unknown.get(service)
+        if reason is None and not self._bounds(service):
+            reason = "the simulated service has no instances to count: it is not there or never became ready"
+        if reason is not None:
+            return Readings.unknown(ALL_KEYS, reason)
+        now = self._now()
+        last = _minute(now - timedelta(seconds=INGESTION_DELAY_SECONDS))
+        minutes = [last - timedelta(seconds=SAMPLE_SECONDS * step) for step in range(int(WINDOW_SECONDS // SAMPLE_SECONDS))]
+        busy = [min(math.ceil(self.demand(service, at=each)), self.running(service, at=each)) for each in minutes]
+        idle = [self.running(service, at=each) - active for each, active in zip(minutes, busy, strict=True)]
+        counted = {"active": busy, "idle": idle}
+        age = (now - last).total_seconds()
+        unknown = Unknown(reason="the simulated load counts instances and nothing else")
+        values: dict[str, Metric] = dict.fromkeys(ALL_KEYS, unknown)
+        for key, (state, statistic) in INSTANCE_KEYS.items():
+            value = counted[state][0] if statistic is Statistic.VALUE else max(counted[state])
+            values[key] = Known(value=value, age_seconds=age, samples=len(minutes))
+        return Readings(values=values)
 
     def instances(self, service: ServiceId, shape: Shape) -> Metric:
         """How many instances of the shape the simulated GPU quota allows, those running included."""
@@ -152,6 +175,11 @@ class SimulatedLoad:
         """The number of instances wanted throughout the start-up time before the moment."""
         inside = [wanted for step, wanted in steps if moment - self._startup < step <= moment]
         return min([_at(steps, moment - self._startup, default=0), *inside])
+
+
+def _minute(moment: datetime) -> datetime:
+    """The sample at or before the moment."""
+    return datetime.fromtimestamp(math.floor(moment.timestamp() / SAMPLE_SECONDS) * SAMPLE_SECONDS, tz=moment.tzinfo)
 
 
 def _at(steps: Sequence[tuple[datetime, _N]], moment: datetime, *, default: _N) -> _N:

@@ -3,7 +3,8 @@
 TF Serving reads its files with libprotobuf's C++ text parser. Python's `text_format` is the same language, read a little more
 leniently: it takes `1_000`, `+1`, `0b11`, digits of other scripts, no-break spaces and a null byte inside a string, which the C++
 tokenizer refuses ("Interpreting non ascii codepoint", "Invalid control characters encountered in text", "Need space between number
-and identifier"). So the text is scanned for those first. One thing is refused here that the server reads: a sign standing apart
+and identifier"), and any character behind a backslash ("Invalid escape sequence in string literal"). So the text is scanned for those
+first. One thing is refused here that the server reads: a sign standing apart
 from its number.
 """
 
@@ -36,12 +37,15 @@ _TOKEN = re.compile(
 _NUMBER = re.compile(
     r"-?(?:0[xX][0-9A-Fa-f]+|0[0-7]*|[1-9][0-9]*|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fF]?|(?i:inf(?:inity)?|nan)f?)"
 )
+NO_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*+(?P<escape>\\(?![abfnrtv\\?'\"0-7]|[xX][0-9A-Fa-f]|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}).)")
+"""A backslash in a string that begins none of the escapes that the server's tokenizer knows."""
 _IN_NO_TEXT = re.compile("[\0\ud800-\udfff]")
 _NESTING = {"{": 1, "<": 1, "}": -1, ">": -1}
 _JSON = (
     "This looks like JSON. TF Serving reads protobuf text: field names without quotes, no outer braces, like max_batch_size { value: 32 }."
 )
 _NO_TEXT_FORMAT = "This is not protobuf text as TF Serving reads it: name: value or name { ... }, one after the other."
+_NO_ESCAPE_MEANING = "A backslash begins an escape like \\n; a backslash itself is written twice, and paths have slashes."
 _PLAIN_NUMBERS = "TF Serving reads plain numbers only (8, -1, 0x10): no underscore, no plus sign, no space after a minus, no unit."
 _MEANINGS = {
     'Expected "}"': "A closing brace is missing.",
@@ -188,10 +192,10 @@ def _scan_tokens(text: str) -> None:
         if first and word[0] in '{"':
             raise _Refusal(at, f"Expected identifier, got: {word}", _JSON)
         first = False
-        if kind == "word" and word[0] in "0123456789+-." and not _NUMBER.fullmatch(word):
-            if not any(char.isdigit() for char in word):
-                raise _Refusal(at, f"Expected identifier, got: {word}", _NO_TEXT_FORMAT)
-            raise _Refusal(at, f"Couldn't parse number: {word}", _PLAIN_NUMBERS)
+        if kind == "word":
+            _scan_number(word, at)
+        elif kind == "string":
+            _scan_string(word, at)
         if kind == "other":
             if word in "\"'":
                 return  # a string without an end: the parser says so
@@ -200,6 +204,18 @@ def _scan_tokens(text: str) -> None:
                 raise _Refusal(at, f"nested deeper than {MAX_DEPTH} messages", "No configuration of a model server is that deep.")
             if not " " < word < "\x7f":
                 raise _Refusal(at, *_strange_character(word))
+
+
+def _scan_number(word: str, at: int) -> None:
+    if word[0] in "0123456789+-." and not _NUMBER.fullmatch(word):
+        if not any(char.isdigit() for char in word):
+            raise _Refusal(at, f"Expected identifier, got: {word}", _NO_TEXT_FORMAT)
+        raise _Refusal(at, f"Couldn't parse number: {word}", _PLAIN_NUMBERS)
+
+
+def _scan_string(word: str, at: int) -> None:
+    if found := NO_ESCAPE.search(word):
+        raise _Refusal(at + found.start("escape"), "Invalid escape sequence in string literal", _NO_ESCAPE_MEANING)
 
 
 def _strange_character(char: str) -> tuple[str, str]:

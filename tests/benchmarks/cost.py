@@ -19,6 +19,8 @@ from google.pubsub_v1.types import PublishRequest, PublishResponse
 from shared import log
 from shared.clock import SystemClock
 from shared.events.wake import encode_wake
+from shared.gcp.cloud_logging import CloudLogging
+from shared.gcp.cloud_monitoring import CloudMonitoring
 from shared.gcp.firestore_commands import FirestoreCommands
 from shared.gcp.firestore_store import FirestoreStore
 from shared.gcp.pubsub_bus import PubsubBus
@@ -44,6 +46,7 @@ from tests.support.audits import entry
 from tests.support.builders import NOW, RANKER, alert, document
 from tests.support.emulators import firestore_client, fresh_project
 from tests.support.firestore_proxy import Proxy, proxy_before
+from tests.support.json_door import JsonDoor
 from tests.support.rig import Rig
 from tests.support.tracing import EFFECTS, Trace, Traced
 
@@ -65,8 +68,9 @@ OF_A_TICK = (
 
 HOW = (
     "Every call of a port is counted while the real handlers work on one event (store: SQLite in memory; Cloud Run: simulated). "
-    "{calls} Publishes are counted by a stand-in for Pub/Sub's gRPC server. Reads of metrics and quota are not counted: they have no "
-    "source on Google Cloud yet."
+    "{calls} Publishes are counted by a stand-in for Pub/Sub's gRPC server, calls of Cloud Logging and Cloud Monitoring by one for their "
+    "REST APIs. Logs and metrics are asked for while an incident is open or a candidate has failed, and never on an idle look. Reads of "
+    "quota are not counted: they have no source on Google Cloud yet."
 )
 WITH_EMULATOR = (
     "Below, the same methods of the store on the Firestore emulator, behind a gRPC proxy that counts calls: one operation is one call "
@@ -77,7 +81,16 @@ WITHOUT_EMULATOR = "No Firestore emulator was found: what one operation is in gR
 
 def measure() -> Area:
     with log.silenced(), firestore_or_none() as firestore:
-        rows = [*_alert_rows(), *_audit_rows(), *_upload_rows(), *_command_rows(), *_reconcile_rows(), *_model_rows(), _tick_row()]
+        rows = [
+            *_alert_rows(),
+            *_audit_rows(),
+            *_upload_rows(),
+            *_command_rows(),
+            *_reconcile_rows(),
+            *_evidence_rows(),
+            *_model_rows(),
+            _tick_row(),
+        ]
         rows += _firestore_rows(firestore) if firestore else []
         rows += _publish_rows()
     return Area("Cost per event", HOW.format(calls=WITH_EMULATOR if firestore else WITHOUT_EMULATOR), tuple(rows))
@@ -202,10 +215,43 @@ def _reconcile_rows() -> Iterator[Row]:
     told = _wake(rig, wake, telling=True)
     yield Row("the same, with somebody listening at the topic of events", _named(told))
 
+    rig = Rig(diagnoses=True)
+    rig.notify()
+    rig.run()
+    diagnosed = _wake(rig, wake)
+    diagnosed = _wake(rig, wake)
+    looked = sum(diagnosed.get(name, 0) for name in ("logs.recent", "metrics.readings", "metrics.instance_count"))
+    yield Row(
+        "the same open incident, with logs and metrics", _named(diagnosed), "0 writes, 3 more reads", not _writes(diagnosed) and looked == 3
+    )
+
+    rig = Rig(demand=1, diagnoses=True)
+    unasked = _wake(rig, wake)
+    unasked = _wake(rig, wake)
+    asked = [name for name in unasked if name.startswith(("logs.", "metrics."))]
+    yield Row("reconcile, nothing to do, with logs and metrics connected", _named(unasked), "no log, no metric", not asked)
+
     harbour = Harbour().upload(7).settled()
     idle = _wake(harbour, wake)
     idle = _wake(harbour, wake)
     yield Row("reconcile, nothing to do, a spec that follows a model's latest version", _named(idle), "0 writes", not _writes(idle))
+
+
+def _evidence_rows() -> Iterator[Row]:
+    """What a look at logs and metrics is in HTTP calls."""
+    with JsonDoor(lambda _: (200, {"entries": [], "timeSeries": [], "data": {"result": []}})) as door:
+        logs, metrics = CloudLogging(endpoint=door.endpoint), CloudMonitoring(SystemClock(), endpoint=door.endpoint)
+        for what, act, bound in (
+            ("logs.recent", lambda: logs.recent(RANKER, since=NOW, until=NOW, limit=100), 2),
+            ("metrics.readings", lambda: metrics.readings(RANKER), 11),
+            ("metrics.instance_count", lambda: metrics.instance_count(RANKER), 1),
+        ):
+            door.seen.clear()
+            act()
+            counted = Counter(asked.path.rsplit("/", 1)[-1] for asked in door.seen)
+            yield Row(f"HTTP calls of {what}", _named(counted), str(bound), sum(counted.values()) == bound)
+        logs.close()
+        metrics.close()
 
 
 def _model_rows() -> Iterator[Row]:

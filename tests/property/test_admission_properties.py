@@ -6,10 +6,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.control.desired import desired_serving
 from shared.records.admission import admit
 from shared.records.allow_lists import AllowLists
 from shared.records.batching_start import is_whole
+from shared.records.desired import desired_serving
 from shared.records.service import ServiceSpec
 from shared.records.serving import AUTO
 from shared.records.spec_file import SpecFile, SpecFileError, read_spec_file, to_file_data

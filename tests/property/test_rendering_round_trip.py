@@ -12,9 +12,9 @@ from pydantic import ValidationError
 
 from shared.cloudrun.documents import read_service_document, to_v1_yaml
 from shared.cloudrun.gcloud import deploy_command
-from shared.control.desired import desired_serving
 from shared.records.admission import admit
 from shared.records.allow_lists import NO_LIMITS
+from shared.records.desired import desired_serving
 from shared.records.observed import Bounds
 from shared.records.service import ServiceSpec
 from shared.records.serving import EXPANSION, DesiredServing

@@ -10,7 +10,7 @@ import pytest
 
 from shared.cloudrun.documents import read_service_document
 from shared.cloudrun.fields import ServiceDocumentError
-from shared.control.desired import desired_serving
+from shared.records.desired import desired_serving
 from shared.records.service import ScaleBounds
 from shared.records.subject import ServiceId
 from shared.rendering.adoption import adopted, pinned_traffic

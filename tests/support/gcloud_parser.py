@@ -7,7 +7,7 @@ changes to a new service, up to the point where gcloud would send it. Starting c
 import atexit
 import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -31,10 +31,11 @@ from googlecloudsdk.api_lib.util import apis
 from googlecloudsdk.api_lib.util import messages as messages_util
 from googlecloudsdk.calliope import arg_parsers, base
 from googlecloudsdk.command_lib.run import config_changes, flags
-from googlecloudsdk.core import yaml
+from googlecloudsdk.core import log, yaml
 
 messages = apis.GetMessagesModule(global_methods.SERVERLESS_API_NAME, global_methods.SERVERLESS_API_VERSION)
 flags.CheckCloudSQLApiEnablement = lambda: None  # asks the network
+log.error = lambda text, *_, **__: print(f"ERROR: {text}", file=sys.stderr)  # not to a file, and not to what was standard error once
 cli = gcloud_main.CreateCLI([])
 parser = cli._CLI__parser
 
@@ -55,23 +56,53 @@ def specified(namespace):
     return {name: plain(getattr(namespace, name)) for name in namespace._specified_args if hasattr(namespace, name)}
 
 
-def parse(argv):
+def parse(argv, base=None):
     errors = io.StringIO()
     try:
         with contextlib.redirect_stderr(errors):
             args = parser.parse_args(argv[1:])
             command = args._GetCommand()
             track = command.ReleaseTrack()
-            command._common_type._ValidateAndGetContainers(command._common_type(cli, None), args)
-            client = type("Client", (), {"_VERSION": "v1", "MESSAGES_MODULE": messages})
-            made = service.Service.New(client, "acme-ml")
-            made.name = args.SERVICE
+            if base is None:
+                if hasattr(command._common_type, "_ValidateAndGetContainers"):
+                    command._common_type._ValidateAndGetContainers(command._common_type(cli, None), args)
+                client = type("Client", (), {"_VERSION": "v1", "MESSAGES_MODULE": messages})
+                made = service.Service.New(client, "acme-ml")
+                made.name = args.SERVICE
+            else:
+                made = service.Service(encoding.PyValueToMessage(messages.Service, base), messages)
             changes = flags.GetServiceConfigurationChanges(args, track)
+            if base is not None:
+                command._common_type._AssertChanges(None, changes, "", False)
             changes.append(config_changes.SetLaunchStageAnnotationChange(track))
             made = config_changes.WithChanges(made, changes)
         return {"flags": specified(args), "service": encoding.MessageToPyValue(made.Message()), "error": None}
     except (SystemExit, Exception) as error:
         return {"flags": {}, "service": {}, "error": errors.getvalue() + traceback.format_exc()}
+
+
+def flags_of(path):
+    command = cli._TopElement()
+    for word in path:
+        command = command.LoadSubElement(word)
+    groups, found = [], {}
+
+    def walk(argument):
+        if not getattr(argument, "is_group", False):
+            return [argument.option_strings[0] if argument.option_strings else argument.dest]
+        parts = [walk(each) for each in argument.arguments]
+        if argument.is_mutex and len(parts) > 1:
+            groups.append(parts)
+        return [name for part in parts for name in part]
+
+    for argument in command.ai.arguments:
+        walk(argument)
+    for action in command._parser._actions:
+        for name in action.option_strings:
+            kind = type(getattr(action, "type", None)).__name__
+            choices = sorted(action.choices) if action.choices else []
+            found[name] = {"type": kind, "value": action.nargs != 0, "choices": choices, "action": type(action).__name__}
+    return {"flags": found, "groups": groups}
 
 
 def replace(text):
@@ -86,7 +117,9 @@ def replace(text):
 
 for line in sys.stdin:
     job = json.loads(line)
-    out = [parse(argv) for argv in job["commands"]] + [replace(text) for text in job["files"]]
+    out = [flags_of(path) for path in job["tables"]]
+    out += [parse(argv) for argv in job["commands"]] + [replace(text) for text in job["files"]]
+    out += [parse(argv, job["base"]) for argv in job["updates"]]
     answers.write(json.dumps(out) + "\n")
     answers.flush()
 """
@@ -107,27 +140,47 @@ def _root() -> Path | None:
 
 
 def parse_all(commands: Sequence[Sequence[str]]) -> list[Reading]:
-    """gcloud's reading of each `gcloud run deploy` command line; the test is skipped where gcloud is not installed."""
-    return _ask(commands=[list(argv) for argv in commands], files=[])
+    """gcloud's reading of each `gcloud run deploy` or `gcloud run services update` command line; skipped where gcloud is not installed."""
+    return _ask(commands=[list(argv) for argv in commands])
+
+
+def parse_updates(commands: Sequence[Sequence[str]], base: Mapping[str, Any]) -> list[Reading]:
+    """gcloud's reading of each `gcloud run services update` command line, on a service that is the v1 document `base` before."""
+    return _ask(updates=[list(argv) for argv in commands], base=dict(base))
 
 
 def read_files(texts: Sequence[str]) -> list[Reading]:
     """gcloud's reading of each text as the file of `gcloud run services replace FILE`."""
-    return _ask(commands=[], files=list(texts))
+    return _ask(files=list(texts))
 
 
-def _ask(*, commands: list[list[str]], files: list[str]) -> list[Reading]:
+def installed() -> bool:
+    """Whether gcloud is on this machine."""
+    return _root() is not None
+
+
+def flag_tables(paths: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
+    """The flags of each command, given as the words behind gcloud: by name what they take, and the groups of which one may be given."""
+    return _answers(tables=[list(path) for path in paths])
+
+
+def _ask(**jobs: Any) -> list[Reading]:
+    return [Reading(**each) for each in _answers(**jobs)]
+
+
+def _answers(**jobs: Any) -> list[dict[str, Any]]:
     root = _root()
     if root is None:
         pytest.skip("gcloud is not installed: its own parser cannot be asked")
     gcloud = _started(root)
     assert gcloud.stdin is not None
     assert gcloud.stdout is not None
-    gcloud.stdin.write(json.dumps({"commands": commands, "files": files}) + "\n")
+    gcloud.stdin.write(json.dumps({"tables": [], "commands": [], "files": [], "updates": [], **jobs}) + "\n")
     gcloud.stdin.flush()
     answer = gcloud.stdout.readline()
     assert answer, f"gcloud's code ended with {gcloud.wait()}"
-    return [Reading(**each) for each in json.loads(answer)]
+    found: list[dict[str, Any]] = json.loads(answer)
+    return found
 
 
 @cache

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -26,6 +26,7 @@ from shared.records.state import ServiceState
 from shared.records.subject import ServiceId
 from shared.simulation.cloud_run import SimulatedCloudRun
 from shared.simulation.gpu_service import place_service
+from shared.simulation.logs import SimulatedLogs
 from shared.simulation.monitoring import notification
 from shared.simulation.platform import TRIMTAB, SimulatedPlatform
 from shared.simulation.prober import IN_PROCESS, SimulatedProber
@@ -68,6 +69,7 @@ class Rig:
         store: Store | None = None,
         demand: float = 6,
         known_service: bool = True,
+        diagnoses: bool = False,
     ) -> None:
         self.clock = VirtualClock(NOW)
         self.trace = trace or Trace()
@@ -75,6 +77,8 @@ class Rig:
         place_service(self.cloud_run, RANKER, Bounds(max_instance_count=4))
         self.load = SimulatedLoad(self.cloud_run, now=self.clock.now)
         self.load.set_demand(RANKER, demand)
+        self.logs = SimulatedLogs(self.cloud_run, self.load, now=self.clock.now)
+        self._diagnoses = diagnoses
         self.store: Store = store or SqliteStore(":memory:", self.clock)
         self.bus = InProcessBus(self._deliver, self.clock, trouble=trouble)
         for topic, function in TOPICS.items():
@@ -108,6 +112,9 @@ class Rig:
         self.reconcile_ports = ReconcilePorts(
             store, platform, bus, self.clock, self.ids, metrics=self.load, quota=self.load, templates=platform, prober=self.prober
         )
+        if self._diagnoses:
+            logs, metrics = Traced("logs", self.logs, trace), Traced("metrics", self.load, trace)
+            self.reconcile_ports = replace(self.reconcile_ports, logs=logs, metrics=metrics)
 
     def post(self, function: str, body: bytes, headers: Mapping[str, str] | None = None) -> int:
         """One HTTP request to a function; a process that dies gives no answer."""

@@ -23,6 +23,8 @@ def test_the_project_is_all_that_must_be_set() -> None:
         "cloud_run_endpoint": None,
         "cloud_run_rest_endpoint": None,
         "storage_endpoint": None,
+        "logging_endpoint": None,
+        "monitoring_endpoint": None,
         "allowed_images": None,
         "allowed_service_accounts": None,
         "allowed_buckets": None,

@@ -7,6 +7,8 @@ import pytest
 
 from shared import wiring
 from shared.clock import SystemClock
+from shared.gcp.cloud_logging import CloudLogging
+from shared.gcp.cloud_monitoring import CloudMonitoring
 from shared.gcp.cloud_run import CloudRunPlatform
 from shared.gcp.firestore_intake import FirestoreIntake
 from shared.gcp.firestore_store import FirestoreStore
@@ -96,3 +98,22 @@ def test_a_missing_setting_that_is_set_later_is_seen_by_the_next_request(monkeyp
         wiring.alert_ports()
     monkeypatch.setenv("TRIMTAB_PROJECT", "acme-ml")
     assert wiring.alert_ports() is wiring.alert_ports()
+
+
+@pytest.mark.usefixtures("project")
+def test_beside_a_simulated_cloud_run_no_real_logs_and_metrics_are_asked() -> None:
+    ports = wiring.reconcile_ports()
+    assert (ports.logs, ports.metrics) == (None, None)
+
+
+@pytest.mark.usefixtures("project")
+def test_logs_and_metrics_come_from_google_or_from_where_the_settings_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIMTAB_LOGGING_ENDPOINT", "127.0.0.1:2")
+    monkeypatch.setenv("TRIMTAB_MONITORING_ENDPOINT", "127.0.0.1:3")
+    ports = wiring.reconcile_ports()
+    assert (type(ports.logs), type(ports.metrics)) == (CloudLogging, CloudMonitoring)
+    wiring.reset()
+    for name in ("CLOUD_RUN", "LOGGING", "MONITORING"):
+        monkeypatch.delenv(f"TRIMTAB_{name}_ENDPOINT")
+    ports = wiring.reconcile_ports()
+    assert (type(ports.logs), type(ports.metrics)) == (CloudLogging, CloudMonitoring)

@@ -326,7 +326,7 @@ def test_liveness_may_be_slow_and_readiness_has_no_delay() -> None:
         ServerText.PROBE_READINESS_DELAY
     ]
     late = Timing(timeout_seconds=301, period_seconds=400)
-    assert texts(probe_faults(ProbeKind.READINESS, late, actions=frozenset({GRPC}))) == [ServerText.PROBE_RANGE]
+    assert texts(probe_faults(ProbeKind.READINESS, late, actions=frozenset({GRPC}))) == [ServerText.PROBE_RANGE] * 2
 
 
 def test_a_probe_does_one_thing() -> None:

@@ -19,6 +19,7 @@ from shared.records.parked import ParkCode
 from shared.records.rollout import Served
 from shared.records.service import PinnedValues, ServiceDocument
 from shared.records.state import Desired, ServiceState
+from shared.rendering.plain import plain_service
 from tests.support.builders import NOW, RANKER, document
 from tests.support.clocks import HandClock
 from tests.support.commands import RANKER as RANKER_FILE
@@ -84,7 +85,20 @@ def test_an_apply_over_pubsub_stores_the_spec_and_wakes_reconcile(scene: Scene) 
 
 
 def test_an_apply_over_https_is_answered_with_the_generation(scene: Scene) -> None:
-    assert ask(scene, APPLY).content == {"command_id": "c1", "outcome": "done", "problems": [], "generation": 1, "detail": "generation 1"}
+    content = ask(scene, APPLY).content
+    assert {**content, "detail": ""} == {"command_id": "c1", "outcome": "done", "problems": [], "generation": 1, "detail": ""}
+    assert str(content["detail"]).startswith("generation 1; lint warns: gpu-quota-default-exceeded: At most 6 instances take 6 GPUs")
+
+
+def test_a_spec_that_lint_finds_an_error_in_is_refused_and_nothing_is_stored(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    def spoilt(name: str, desired: Any, **bounds: int) -> dict[str, Any]:
+        return plain_service(name, desired.model_copy(update={"memory": "8Gi"}), **bounds)
+
+    monkeypatch.setattr("shared.lint.specs.plain_service", spoilt)
+    reply = ask(scene, APPLY)
+    (problem,) = reply.content["problems"]
+    assert (reply.content["outcome"], problem["value"]) == ("refused", "cpu-memory-shape")
+    assert scene.bus.wakes == []
 
 
 def test_a_patch_makes_the_next_generation(scene: Scene) -> None:

@@ -1,17 +1,20 @@
 """Looking at the world: what cannot be seen is Unknown and says why."""
 
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 from shared.errors import Refused, Retry, ServiceMissing
-from shared.handlers.observe import observe, with_fleet_usage
+from shared.handlers.observe import observe, with_evidence, with_fleet_usage
+from shared.records.evidence import Evidence, LogLine, LogLines, LogSource, Readings
 from shared.records.fleet import Brakes, Fleet
 from shared.records.metric import Unknown
 from shared.records.observed import Observed
 from shared.records.snapshot import Observation, OperationStatus
 from shared.records.state import ServiceState
-from tests.support.builders import L4, RANKER, at, known, managed, observation, observed
+from shared.records.subject import ServiceId
+from tests.support.builders import L4, NOW, RANKER, at, known, managed, observation, observed
 from tests.unit.handlers.test_executor import ACT
 from tests.unit.handlers.twins import ScriptedMetrics, ScriptedPlatform
 
@@ -117,3 +120,47 @@ def test_the_dollars_of_the_fleet_are_summed_only_where_a_brake_asks_for_them(
     used = with_fleet_usage(observation(observed()), managed(fleet=fleet), store, at(61)).fleet_usage
     assert used is not None
     assert (used.acts_this_minute, used.usd_per_hour_at_max, usage.minutes, usage.sums) == (4, dollars, ["202611300301"], sums)
+
+
+class ScriptedLogs:
+    """A log that gives one answer, and remembers what was asked."""
+
+    def __init__(self, answer: LogLines | Exception) -> None:
+        self._given = answer
+        self.asked: list[tuple[datetime, datetime, int]] = []
+
+    def recent(self, service: ServiceId, *, since: datetime, until: datetime, limit: int) -> LogLines:
+        self.asked.append((since, until, limit))
+        if isinstance(self._given, Exception):
+            raise self._given
+        return self._given
+
+
+LINES = LogLines(lines=(LogLine(at=NOW, source=LogSource.SERVER, text="OOM when allocating tensor"),))
+
+
+def evidence_of(logs: ScriptedLogs, metrics: Any = None) -> Evidence:
+    looked = with_evidence(observation(observed()), RANKER, logs=logs, metrics=metrics, document={"name": "x"}, now=NOW)
+    assert looked.evidence is not None
+    return looked.evidence
+
+
+def test_evidence_is_a_quarter_of_an_hour_of_the_log_the_readings_and_the_service_as_it_was_read() -> None:
+    logs = ScriptedLogs(LINES)
+    found = evidence_of(logs, ScriptedMetrics(known(3)))
+    assert (found.logs, found.service, logs.asked) == (LINES, {"name": "x"}, [(at(-900), NOW, 120)])
+    assert isinstance(found.readings, Readings)
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [(Retry("429: too many reads"), "429: too many reads"), (Refused("403: no"), "the log refuses to be read: 403: no")],
+)
+def test_a_log_that_cannot_be_read_is_unknown_with_the_reason(failure: Exception, reason: str) -> None:
+    found = evidence_of(ScriptedLogs(failure))
+    assert (why(found.logs), why(found.readings)) == (reason, "no source of metrics is connected")
+
+
+def test_nobody_is_asked_for_a_count_that_nothing_depends_on() -> None:
+    seen = observe(RANKER, IDLE, platform=ScriptedPlatform(), metrics=ScriptedMetrics(AssertionError("asked")), quota=None, count=False)
+    assert why(seen.instance_count) == "not asked for: nothing depends on it"

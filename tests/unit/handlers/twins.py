@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from shared.records.evidence import Readings
+from shared.records.evidence_keys import ALL_KEYS
 from shared.records.metric import Metric
 from shared.records.observed import Bounds, Observed, Shape
 from shared.records.parked import Parked
@@ -62,6 +64,9 @@ class ScriptedMetrics:
     def instance_count(self, service: ServiceId) -> Metric:
         answer: Metric = _answer(self._given)  # type: ignore[assignment]  # the script holds metrics and exceptions
         return answer
+
+    def readings(self, service: ServiceId) -> Readings:
+        return Readings.unknown(ALL_KEYS, "not in this script")
 
     def instances(self, service: ServiceId, shape: Shape) -> Metric:
         self.shapes.append(shape)

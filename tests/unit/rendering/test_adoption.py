@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shared.control.desired import desired_serving
+from shared.records.desired import desired_serving
 from shared.records.serving import TrafficTarget
 from shared.records.subject import ServiceId
 from shared.rendering.adoption import adopted, pin_command, pinned_traffic

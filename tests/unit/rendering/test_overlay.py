@@ -6,7 +6,7 @@ import pytest
 from google.cloud import run_v2
 
 from shared.records.observed import Bounds
-from shared.rendering.collector import IMAGE
+from shared.rendering.collector_file import IMAGE
 from shared.rendering.messages import service_to_json
 from shared.rendering.serving import overlay
 from tests.support.desired import desired, own_entry, rendered

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shared.control.desired import VersionUnknown, desired_serving
+from shared.records.desired import VersionUnknown, desired_serving
 from shared.records.service import ServiceSpec
 from shared.records.serving import DesiredServing
 from shared.tfserving.batching_parameters import BatchingParameters

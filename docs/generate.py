@@ -247,7 +247,10 @@ def run(command: list[str]) -> str:
     """What a command of this environment prints, without trailing spaces."""
     executable = Path(sys.executable).parent / command[0]
     environment = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1", "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
-    done = subprocess.run([str(executable), *command[1:]], capture_output=True, text=True, check=True, env=environment, cwd=ROOT)  # noqa: S603
+    done = subprocess.run([str(executable), *command[1:]], capture_output=True, text=True, check=False, env=environment, cwd=ROOT)  # noqa: S603
+    if done.returncode not in {0, 1}:  # 1: lint found errors
+        msg = f"{' '.join(command)} ended with {done.returncode}: {done.stderr}"
+        raise SystemExit(msg)
     return "\n".join(line.rstrip() for line in done.stdout.splitlines()).strip("\n") + "\n"
 
 

@@ -8,7 +8,7 @@ from shared.records.rollout import RolloutChange
 from shared.records.signals import Signal
 
 EXPLANATION_LIMIT = 1_000
-EVIDENCE_SHOWN = 240
+EVIDENCE_SHOWN = 160
 """Characters of the evidence in a sentence about it; the decision keeps it at length."""
 
 
@@ -41,8 +41,13 @@ def explain(
 
 
 def shown(evidence: str) -> str:
-    """A piece of evidence as a sentence has room for it."""
-    return evidence if len(evidence) <= EVIDENCE_SHOWN else f"{evidence[: EVIDENCE_SHOWN - 1].rstrip()}…"
+    """A piece of evidence as a sentence has room for it: what was seen, without the remark in brackets on what it means."""
+    seen = evidence.rpartition(" [")[0] if evidence.endswith("]") else evidence
+    text = seen or evidence
+    if len(text) <= EVIDENCE_SHOWN:
+        return text
+    cut = text[: EVIDENCE_SHOWN - 1]
+    return f"{cut.rpartition(' ')[0] or cut}…"
 
 
 def _likely(diagnosis: Diagnosed, *, said: str) -> str:

@@ -140,7 +140,7 @@ def queue_full(picture: Picture) -> Iterator[Remedy | Avoid]:
     held = None if capacity is None else max(1, capacity // settings.rows)
     if settings.concurrency is None or held is None or held < settings.concurrency:
         why = (
-            f"execution and queue hold {capacity} rows, and Cloud Run sends {settings.concurrency} requests before it adds an instance"
+            f"execution and queue hold {capacity} rows, and Cloud Run lets {settings.concurrency} requests into an instance"
             if capacity is not None and settings.concurrency
             else "Cloud Run then adds an instance before the queue overflows: C x rows at most B x (T + Q)"
         )
@@ -232,7 +232,7 @@ def sockets(picture: Picture) -> Iterator[Remedy | Avoid]:
 
 def timeout(picture: Picture) -> Iterator[Remedy | Avoid]:
     """Less work a request; more time only where the work is what it is; a saturated instance first gets less at once."""
-    settings, load = picture.settings, picture.load
+    settings = picture.settings
     rest = picture.saw("rest-timeout") is not None
     longest = settings.batch_time_ms(settings.rows)
     many_rows = settings.rows > 1

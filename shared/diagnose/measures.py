@@ -6,7 +6,7 @@ never counts as zero.
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 _KEY = re.compile(
@@ -222,8 +222,3 @@ def _by_name(name: str) -> float:
 
 def _is_number(text: str) -> bool:
     return re.fullmatch(r"\d{1,9}(?:\.\d{1,6})?", text) is not None
-
-
-def worst(measures: Iterable[Measure]) -> Measure | None:
-    """The one with the greatest value."""
-    return max((each for each in measures if each.value is not None), key=lambda each: each.value or 0.0, default=None)

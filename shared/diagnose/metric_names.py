@@ -1,7 +1,6 @@
 """Which names of metrics exist, among those of Cloud Run and of TF Serving; others' names are not judged. Pure."""
 
 from shared.cloudrun import metrics as cloud_run
-from shared.diagnose.measures import canonical
 from shared.tfserving import metrics as serving
 
 _CLOUD_RUN_FAMILIES = ("request_", "container_", "pending_queue_", "scaling_")
@@ -26,8 +25,3 @@ def meant_by(name: str) -> str | None:
 def is_related(canonical_name: str) -> bool:
     """Whether a canonical name is a metric of the service or of its callers, and no word about the window."""
     return canonical_name.startswith((*_CLOUD_RUN_FAMILIES, *_SERVING_FAMILIES, *_PER_SERVICE))
-
-
-def same(name: str, other: str) -> bool:
-    """Whether two spellings name one metric."""
-    return canonical(name) == canonical(other)

@@ -131,7 +131,7 @@ def missing_data(picture: Picture, board: Board) -> None:
         board.support("insufficient-data", 0.9, f"every query returned nothing: {_listed(unknown)}. Unknown is neither idle nor healthy")
     elif unknown:
         board.support("insufficient-data", 0.5, f"no points for {_listed(unknown)}. Unknown is neither idle nor healthy")
-        load_unknown = [each for each in unknown if is_load(each)]
+        load_unknown = [each for each in unknown if is_related(each.name)]
         if len(load_unknown) >= len(known):
             board.support("insufficient-data", 0.5, "more of what tells the load is unknown than known")
     if load.too_fresh:
@@ -154,11 +154,6 @@ def _counts_samples(measure: Measure) -> bool:
     if measure.name in {"request_count", "request_latencies"}:
         return measure.statistic == "count" and not measure.labels
     return measure.name in {"samples", "sample_count", "points", "point_count", "data_points"} and measure.statistic in {"count", "value"}
-
-
-def is_load(measure: Measure) -> bool:
-    """Whether it tells what the service does."""
-    return is_related(measure.name)
 
 
 def _listed(measures: tuple[Measure, ...]) -> str:

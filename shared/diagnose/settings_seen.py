@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from shared.cloudrun.limits import default_concurrency
 from shared.lint.deployment import Deployment
-from shared.tfserving.batching import DEFAULT_MAX_ENQUEUED_BATCHES, effective
+from shared.tfserving.batching import effective
 from shared.tfserving.flags import Protocol
 
 _SAID_CONCURRENCY = re.compile(
@@ -98,11 +98,6 @@ class Settings:
             return None
         return (second / large) / (first / small)
 
-    @property
-    def largest_measured(self) -> int | None:
-        """The largest batch whose time is known."""
-        return max(self.batch_ms, default=None)
-
 
 def read_settings(deployment: Deployment, log_text: str) -> Settings:
     """Take the numbers from the resolved question; `log_text` is searched for the concurrency that a service says it has."""
@@ -141,9 +136,6 @@ def read_settings(deployment: Deployment, log_text: str) -> Settings:
         startup_window_s=_window(deployment, probe),
         startup_probe=probe,
     )
-
-
-DEFAULT_QUEUE = DEFAULT_MAX_ENQUEUED_BATCHES
 
 
 def _concurrency(deployment: Deployment, log_text: str) -> tuple[int | None, bool]:

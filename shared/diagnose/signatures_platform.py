@@ -45,11 +45,28 @@ def _known() -> tuple[Signature, ...]:
         if known.name in _BY_NAME:
             sign, cause, weight, speaker = _BY_NAME[known.name]
             rows.append(
-                Signature(sign, known.pattern, cause, weight, speaker, _lower(known.meaning), "shared.cloudrun.texts", known.http_statuses)
+                Signature(
+                    sign,
+                    like(known.pattern.pattern),
+                    cause,
+                    weight,
+                    speaker,
+                    _lower(known.meaning),
+                    "shared.cloudrun.texts",
+                    known.http_statuses,
+                )
             )
         elif known.name.startswith("invalid-"):
             rows.append(
-                Signature("field-refused", known.pattern, "api-request-invalid", 0.88, _API, _lower(known.meaning), "shared.cloudrun.texts")
+                Signature(
+                    "field-refused",
+                    like(known.pattern.pattern),
+                    "api-request-invalid",
+                    0.88,
+                    _API,
+                    _lower(known.meaning),
+                    "shared.cloudrun.texts",
+                )
             )
     return tuple(rows)
 

@@ -163,9 +163,7 @@ def _look(service: ServiceId, trigger: str, ports: ReconcilePorts) -> str:
 
 def _observe(service: ServiceId, document: ServiceDocument, state: ServiceState, ports: ReconcilePorts) -> tuple[Observation, Seen | None]:
     """The world as it is, and of a spec that says what an instance is to be, the template next to it."""
-    look = partial(
-        observe, service, state, platform=ports.platform, metrics=ports.metrics, quota=ports.quota, count=wants_count(state)
-    )
+    look = partial(observe, service, state, platform=ports.platform, metrics=ports.metrics, quota=ports.quota, count=wants_count(state))
     if ports.templates is None or document.spec.serving is None:
         return look(), None
     cloud_run: Observed | Unknown

@@ -94,7 +94,7 @@ def queue_room_rules(deployment: Deployment) -> Iterator[Finding]:
         return
     lower = max(1, plan.execution * plan.queue // plan.queued_rows)
     queue = plan.good_queue(plan.concurrency, plan.execution)
-    fixes = [f"`{concurrency_text(deployment, lower)}`"]
+    fixes = [concurrency_text(deployment, lower)]
     if _affordable(deployment, plan) is None or queue <= (_affordable(deployment, plan) or 0):
         fixes.insert(0, wrapped("max_enqueued_batches", queue))
     yield Finding(
@@ -150,7 +150,7 @@ def fill_rules(deployment: Deployment) -> Iterator[Finding]:
         ending = ", with the allowed_batch_sizes that end with it" if plan.given.allowed_batch_sizes else ""
         fixes.insert(0 if concurrency > _MUCH_MORE * plan.concurrency else 1, f"{wrapped(field, plan.good_size)}{ending}")
     elif plan.concurrency == 1:
-        fixes.append("no `--enable_batching`")
+        fixes.append("no --enable_batching")
     if plan.timeout and plan.concurrency > 1:
         fixes.append(f"{wrapped('batch_timeout_micros', 0)}: a batch then runs as soon as a thread is free")
     yield Finding(
@@ -169,7 +169,7 @@ def size_rules(deployment: Deployment) -> Iterator[Finding]:
         return
     if plan.rows > plan.size:
         enough = 1 << (plan.rows - 1).bit_length()
-        split = f"{wrapped('max_batch_size', enough)} with `enable_large_batch_splitting {{ value: true }}` and "
+        split = f"{wrapped('max_batch_size', enough)} with enable_large_batch_splitting {{ value: true }} and "
         split += wrapped("max_execution_batch_size", plan.execution or plan.size)
         either = "" if plan.splitting else f"{wrapped('max_batch_size', enough)}, or "
         yield Finding(
@@ -239,7 +239,7 @@ def _slow_queue(deployment: Deployment, plan: Scheduling, deepest: int) -> Findi
         fix = wrapped("max_enqueued_batches", affordable)
         concurrency = max(1, affordable * execution // plan.queued_rows)
         if plan.concurrency is None or concurrency < plan.concurrency:
-            fix = f"`{concurrency_text(deployment, concurrency)}` and {fix}"
+            fix = f"{concurrency_text(deployment, concurrency)} and {fix}"
     else:
         at_once = ""
         fix = "smaller batches: lower max_batch_size until one batch takes less than half of the objective"

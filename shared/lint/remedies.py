@@ -23,18 +23,18 @@ def concurrency_text(deployment: Deployment, concurrency: int) -> str:
 
 def concurrency_with_threads(deployment: Deployment, concurrency: int) -> str:
     """The same, with the flag of the server's threads where those in force would be too few for it."""
-    text = f"`{concurrency_text(deployment, concurrency)}`"
+    text = concurrency_text(deployment, concurrency)
     protocol = deployment.protocol
     if protocol is None:
         return text
     threads = deployment.grpc_threads if protocol == "grpc" else deployment.rest_threads
     needed = server_threads(concurrency, protocol)
-    return text if threads is not None and threads >= needed else f"{text} with `--{THREAD_FLAGS[protocol]}={needed}`"
+    return text if threads is not None and threads >= needed else f"{text} with --{THREAD_FLAGS[protocol]}={needed}"
 
 
 def wrapped(field: str, value: int) -> str:
     """A number of the batching file as its text format has it."""
-    return f"`{field} {{ value: {value} }}`"
+    return f"{field} {{ value: {value} }}"
 
 
 def count(number: float, noun: str) -> str:

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from tests.benchmarks import cold_start, cost, fuzz, overhead, scale, storm
+from tests.benchmarks import cold_start, cost, fuzz, lint_agreement, lint_speed, lint_start, overhead, scale, storm
 from tests.benchmarks.sources import ROOT
 from tests.benchmarks.table import Area, header, write_into
 
@@ -24,6 +24,9 @@ def areas(*, slow: bool) -> dict[str, Callable[[], Area]]:
         "scale": scale.measure,
         "storm": lambda: storm.measure(slow=slow),
         "fuzz": fuzz.measure,
+        "lint_agreement": lint_agreement.measure,
+        "lint_speed": lint_speed.measure,
+        "lint_start": lint_start.measure,
     }
 
 

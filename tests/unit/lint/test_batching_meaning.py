@@ -57,7 +57,7 @@ def test_five_million_microseconds_are_five_seconds_and_the_fix_is_five_millisec
     (finding,) = found(timeout_rules, deployed(batching=file(32, 5_000_000, 4, 2), p99_ms=150))
     assert finding.code == "batch-timeout-seconds"
     assert "5 s" in finding.message
-    assert finding.fix == "`batch_timeout_micros { value: 5000 }`"
+    assert finding.fix == "batch_timeout_micros { value: 5000 }"
     assert (finding.where.line, finding.where.field) == (2, "batch_timeout_micros")
 
 
@@ -68,7 +68,7 @@ def test_the_first_timeout_of_seconds_is_one_second() -> None:
 
 def test_the_timeout_that_was_meant_is_cut_to_what_the_objective_allows() -> None:
     (finding,) = found(timeout_rules, deployed(batching=file(32, 60_000_000, 4, 2), p99_ms=100))
-    assert finding.fix == "`batch_timeout_micros { value: 25000 }`"
+    assert finding.fix == "batch_timeout_micros { value: 25000 }"
 
 
 def test_seconds_are_right_for_bulk_work() -> None:
@@ -84,7 +84,7 @@ def test_a_timeout_may_take_a_quarter_of_the_objective_and_no_more() -> None:
 def test_a_timeout_is_no_longer_than_one_batch_takes() -> None:
     (finding,) = found(timeout_rules, on_gpu(file(16, 50_000, 4, 2), concurrency=48, p99_ms=100, batch_ms={1: 6, 16: 12}))
     assert finding.code == "batch-timeout-over-budget"
-    assert "`batch_timeout_micros { value: 12000 }`" in finding.fix
+    assert "batch_timeout_micros { value: 12000 }" in finding.fix
 
 
 def test_without_an_objective_no_timeout_below_a_second_is_judged() -> None:
@@ -98,7 +98,7 @@ def test_a_million_batches_may_wait_where_nothing_bounds_them() -> None:
     flags = ["--model_name=m", "--model_base_path=/models/m", "--batching_parameters_file=/etc/batching.txt"]
     (finding,) = found(queue_depth_rules, deployed(batching=file(16, 1000, 1_000_000, 1), flags=flags))
     assert finding.code == "queue-too-deep"
-    assert finding.fix == "`max_enqueued_batches { value: 4 }`"
+    assert finding.fix == "max_enqueued_batches { value: 4 }"
 
 
 def test_the_concurrency_bounds_an_endless_queue_so_that_it_is_only_a_note() -> None:
@@ -116,8 +116,8 @@ def test_one_hundred_batches_may_wait_and_one_more_is_too_deep() -> None:
 def test_a_concurrency_that_fills_more_than_a_hundred_batches_is_to_be_lowered() -> None:
     (finding,) = found(queue_depth_rules, on_gpu(file(4, 0, 1_000_000, 2), concurrency=600))
     assert finding.code == "queue-too-deep"
-    assert "`--concurrency=12`" in finding.fix
-    assert "`max_enqueued_batches { value: 4 }`" in finding.fix
+    assert "--concurrency=12" in finding.fix
+    assert "max_enqueued_batches { value: 4 }" in finding.fix
 
 
 def test_bulk_work_may_queue_as_deep_as_it_likes() -> None:
@@ -129,7 +129,7 @@ def test_the_last_request_of_a_full_queue_ends_within_the_objective() -> None:
     assert found(queue_depth_rules, on_gpu(file(16, 0, 7, 2), concurrency=300, p99_ms=96, batch_ms={16: 12})) == []
     (finding,) = found(queue_depth_rules, on_gpu(file(16, 0, 8, 2), concurrency=300, p99_ms=96, batch_ms={16: 12}))
     assert finding.code == "queue-too-deep"
-    assert finding.fix == "`--concurrency=112` and `max_enqueued_batches { value: 7 }`"
+    assert finding.fix == "--concurrency=112 and max_enqueued_batches { value: 7 }"
 
 
 def test_the_wait_for_the_batch_counts_too() -> None:
@@ -159,7 +159,7 @@ def test_the_time_of_a_batch_is_read_between_measured_sizes_or_is_at_least_that_
 
 def test_where_the_wait_for_the_batch_leaves_no_room_it_goes_first() -> None:
     (finding,) = found(queue_depth_rules, on_gpu(file(32, 60_000, 4, 2), concurrency=300, p99_ms=70, batch_ms={32: 20}))
-    assert finding.fix == "`batch_timeout_micros { value: 0 }` and `--concurrency=64` and `max_enqueued_batches { value: 2 }`"
+    assert finding.fix == "batch_timeout_micros { value: 0 } and --concurrency=64 and max_enqueued_batches { value: 2 }"
 
 
 def test_a_queue_that_is_too_slow_is_not_told_again_as_unbounded() -> None:
@@ -180,7 +180,7 @@ def test_a_burst_that_the_batches_cannot_hold_is_refused() -> None:
     (finding,) = found(queue_room_rules, on_gpu(file(8, 1000, 2, 2), concurrency=40))
     assert finding.code == "queue-below-concurrency"
     assert "hold 32" in finding.message
-    assert finding.fix == "`max_enqueued_batches { value: 6 }`, or `--concurrency=16`"
+    assert finding.fix == "max_enqueued_batches { value: 6 }, or --concurrency=16"
 
 
 def test_exactly_what_running_and_waiting_batches_hold_is_enough() -> None:
@@ -190,7 +190,7 @@ def test_exactly_what_running_and_waiting_batches_hold_is_enough() -> None:
 
 def test_where_a_longer_queue_would_break_the_objective_only_less_concurrency_helps() -> None:
     (finding,) = found(queue_room_rules, on_gpu(file(8, 0, 2, 2), concurrency=40, p99_ms=35, batch_ms={8: 10}))
-    assert finding.fix == "`--concurrency=16`"
+    assert finding.fix == "--concurrency=16"
 
 
 def test_the_queue_left_out_holds_ten_batches() -> None:
@@ -222,7 +222,7 @@ def test_four_threads_share_a_card_and_five_do_not(threads: int, said: list[str]
 
 def test_on_a_gpu_two_threads_are_the_fix() -> None:
     (finding,) = found(thread_rules, on_gpu(file(128, 0, 1_000_000, 8), concurrency=160, cpu="4"))
-    assert finding.fix == "`num_batch_threads { value: 2 }`"
+    assert finding.fix == "num_batch_threads { value: 2 }"
 
 
 def test_threads_left_out_are_one_for_each_vcpu() -> None:
@@ -234,7 +234,7 @@ def test_threads_left_out_are_one_for_each_vcpu() -> None:
 def test_without_a_gpu_there_are_as_many_threads_as_cpus() -> None:
     assert found(thread_rules, on_cpu(file(10_000, 0, 4, 4))) == []
     (finding,) = found(thread_rules, on_cpu(file(10_000, 0, 4, 5)))
-    assert finding.fix == "`num_batch_threads { value: 4 }`"
+    assert finding.fix == "num_batch_threads { value: 4 }"
 
 
 def test_with_a_free_thread_for_each_request_no_batch_forms() -> None:
@@ -259,14 +259,14 @@ def test_a_batch_larger_than_all_that_cloud_run_lets_in_waits_in_vain() -> None:
     (finding,) = found(fill_rules, on_gpu(file(64, 10_000, 4, 2), concurrency=8, p99_ms=200))
     assert finding.code == "batch-unreachable"
     assert "waits the whole batch_timeout_micros of 10000" in finding.message
-    assert finding.fix.startswith("`max_batch_size { value: 2 }`, or `--concurrency=192` with `--grpc_max_threads=200`, or ")
-    assert "`batch_timeout_micros { value: 0 }`" in finding.fix
+    assert finding.fix.startswith("max_batch_size { value: 2 }, or --concurrency=192 with --grpc_max_threads=200, or ")
+    assert "batch_timeout_micros { value: 0 }" in finding.fix
 
 
 def test_a_concurrency_of_one_makes_every_batch_one_request() -> None:
     (finding,) = found(fill_rules, on_gpu(file(50, 0, 2, 1), concurrency=1, form=Form.V1))
-    assert "`containerConcurrency: 100`" in finding.fix
-    assert "no `--enable_batching`" in finding.fix
+    assert "containerConcurrency: 100" in finding.fix
+    assert "no --enable_batching" in finding.fix
 
 
 def test_with_timeout_zero_an_unreachable_size_costs_nothing() -> None:
@@ -294,7 +294,7 @@ def test_a_request_of_more_rows_than_a_batch_is_refused() -> None:
     (finding,) = found(size_rules, on_gpu(file(32, 500, 16, 2), concurrency=8, rows_per_request=64))
     assert finding.code == "request-rows-exceed-batch"
     assert "Task size 64 is larger than maximum input batch size 32" in finding.message
-    assert finding.fix.startswith("`max_batch_size { value: 64 }`, or `max_batch_size { value: 64 }` with `enable_large_batch_splitting")
+    assert finding.fix.startswith("max_batch_size { value: 64 }, or max_batch_size { value: 64 } with enable_large_batch_splitting")
 
 
 def test_a_request_may_have_the_rows_of_a_whole_batch() -> None:
@@ -317,13 +317,13 @@ def test_a_refused_request_says_nothing_of_queues_and_fill() -> None:
 def test_a_hundred_thousand_rows_are_no_limit_for_a_card() -> None:
     (finding,) = found(size_rules, on_gpu(file(100_000, 0, 3, 1), concurrency=24))
     assert finding.code == "max-batch-size-unbounded"
-    assert finding.fix.startswith("`max_batch_size { value: 32 }`")
+    assert finding.fix.startswith("max_batch_size { value: 32 }")
 
 
 def test_the_limit_proposed_is_the_measured_size_from_which_rows_get_no_cheaper() -> None:
     measured = {1: 5.0, 16: 8.0, 64: 20.0, 256: 79.0}
     (finding,) = found(size_rules, on_gpu(file(100_000, 0, 3, 1), concurrency=24, batch_ms=measured))
-    assert finding.fix.startswith("`max_batch_size { value: 64 }`")
+    assert finding.fix.startswith("max_batch_size { value: 64 }")
 
 
 @pytest.mark.parametrize("deployment", [on_gpu(file(8192, 0, 3, 2)), on_cpu(file(10_000, 0, 4, 4))])

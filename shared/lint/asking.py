@@ -100,7 +100,10 @@ def _answered(name: str, kinds: tuple[Kind, ...], given: Given) -> Answer:
         from shared.lint.spec_texts import check_spec_text  # noqa: PLC0415 (the records of a spec are loaded for a spec only)
 
         return Answer(name, kinds, given, (check_spec_text(given, given.spec),))
-    return Answer(name, kinds, given, (check(given),))
+    checked = check(given)
+    if kinds == (Kind.COMMANDS,) and checked.deployment.described is None:
+        raise UnreadableError("no command in it deploys or updates a Cloud Run service or runs a container: there is nothing to judge")
+    return Answer(name, kinds, given, (checked,))
 
 
 def _of_plan(given: Given, plan: Text) -> list[tuple[Given, Described | None]]:

@@ -22,6 +22,7 @@ from shared.lint import (
 from shared.lint.deployment import Deployment, resolve, texts
 from shared.lint.finding import Finding
 from shared.lint.given import Given
+from shared.lint.recognition import Kind, kind_of
 from shared.tfserving.batching_reading import read_batching_file
 from shared.tfserving.models_reading import read_models_file
 from shared.tfserving.monitoring_reading import read_monitoring_file
@@ -76,12 +77,15 @@ def resolved(given: Given, described: Described | None = None) -> Deployment:
 def _described(given: Given, found: list[Finding]) -> Described | None:
     deploy = given.deploy
     assert deploy is not None  # noqa: S101 (the caller asks only then; this is for the type checker)
-    commands = read_commands(deploy.text)
+    kind = kind_of(deploy.text)
+    commands = read_commands(deploy.text) if kind is not Kind.SERVICE else None
     if commands is not None:
         return commands
     try:
         return read_described_document(deploy.text)
     except ServiceDocumentError as error:
+        if kind is not Kind.SERVICE:
+            return None  # commands that deploy nothing, a Dockerfile: nothing is described, and nothing can be said of it
         where = deploy.where("deploy", error.line, error.field)
         found.append(Finding("service-document-invalid", error.message, where, "write one Cloud Run service, as YAML or JSON"))
         return None

@@ -31,7 +31,9 @@ def naming_rules(deployment: Deployment) -> Iterator[Finding]:
 def partial_rules(deployment: Deployment) -> Iterator[Finding]:
     """model-partial-upload, for each version that is not whole."""
     for folder in model_folders(deployment):
-        for version in folder.versions:
+        versions = folder.versions
+        free = max((version.version or 0 for version in versions), default=0) + 1
+        for version in versions:
             missing = _missing(version)
             if not missing:
                 continue
@@ -40,8 +42,8 @@ def partial_rules(deployment: Deployment) -> Iterator[Finding]:
                 f"Version {version.name} of {folder.path} lacks {', '.join(missing)} (a file of 0 bytes counts as missing). "
                 f"{_consequence(missing)}",
                 version.where,
-                f"gcloud storage cp -r export/{VARIABLES.rstrip('/')} {folder.path}/{_next(folder)}/ && "
-                f"gcloud storage cp export/{SAVED_MODEL} {folder.path}/{_next(folder)}/",
+                f"gcloud storage cp -r export/{VARIABLES.rstrip('/')} {folder.path}/{free}/ && "
+                f"gcloud storage cp export/{SAVED_MODEL} {folder.path}/{free}/",
             )
 
 
@@ -49,11 +51,12 @@ def absent_rules(deployment: Deployment) -> Iterator[Finding]:
     """model-version-absent, for each version that a policy names and the listing lacks."""
     for folder in model_folders(deployment):
         base = folder.base
-        if base is None or base.model is None or not folder.versions:
+        if base is None or base.model is None or not base.wanted:
             continue
-        there = sorted({version.version for version in folder.versions if version.version is not None})
-        for wanted in dict.fromkeys(base.wanted):
-            if wanted in there:
+        numbers = {number for child in folder.children.values() if (number := child.version) is not None}
+        there = sorted(numbers)
+        for wanted in dict.fromkeys(base.wanted) if there else ():
+            if wanted in numbers:
                 continue
             yield Finding(
                 "model-version-absent",
@@ -66,10 +69,9 @@ def absent_rules(deployment: Deployment) -> Iterator[Finding]:
 
 def _where_policy(deployment: Deployment, base: Base) -> Where:
     file = deployment.models
-    if file is None or file.meant is None or base.model is None:
+    if file is None or base.at is None:
         return base.where
-    at = file.meant.models.index(base.model)
-    field = f"config[{at}].model_version_policy.specific.versions"
+    field = f"config[{base.at}].model_version_policy.specific.versions"
     return file.where(field) if field in file.reading.lines else base.where
 
 
@@ -102,10 +104,6 @@ def _set(base: Base | None, path: str) -> str:
     return f'base_path: "{path}"' if base is not None and not base.is_flag else f"--model_base_path={path}"
 
 
-def _next(folder: ModelFolder) -> int:
-    return max((version.version or 0) for version in folder.versions) + 1
-
-
 def _missing(version: Folder) -> list[str]:
     """The files without which the version does not load or does not answer; none where the folder is no SavedModel at all."""
     has_variables = any(path.startswith(VARIABLES) for path in version.files)
@@ -122,22 +120,25 @@ def _missing_shards(version: Folder) -> list[str]:
     by_total: dict[int, set[int]] = {}
     for path in version.files:
         shard = _SHARD.fullmatch(path)
-        if shard is not None:
+        if shard is not None and int(shard["total"]):
             numbers = by_total.setdefault(int(shard["total"]), set())
             if version.holds(path):
                 numbers.add(int(shard["number"]))
     if not by_total:
         return [f"{VARIABLES}variables.data-00000-of-00001"]
-    if any(total and len(numbers & set(range(total))) == total for total, numbers in _small(by_total)):
+    firsts = {total: _first_missing(numbers) for total, numbers in by_total.items()}
+    if any(first >= total for total, first in firsts.items()):
         return []
     total = max(by_total)
-    first = next(number for number in range(total + 1) if number not in by_total[total])
+    first = firsts[total]
     return [f"{VARIABLES}variables.data-{first:05d}-of-{total:05d}"]
 
 
-def _small(by_total: dict[int, set[int]]) -> Iterator[tuple[int, set[int]]]:
-    """The totals that so many shards can reach."""
-    return ((total, numbers) for total, numbers in by_total.items() if total <= len(numbers))
+def _first_missing(numbers: set[int]) -> int:
+    first = 0
+    while first in numbers:
+        first += 1
+    return first
 
 
 def _consequence(missing: list[str]) -> str:

@@ -1,7 +1,7 @@
 """The folders of models in a listing: which base path they are, what lies in them, and which of their folders are versions. Pure."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,16 +16,19 @@ from shared.tfserving.model_files_names import version_number
 
 _LIKE_A_VERSION = re.compile(r"(?i)v?\d.*|version[._\-]?\d.*")
 _SLASHES = re.compile(r"(?<!:)/{2,}")
+_LONGEST_PATH = 4_096
+"""Characters; Linux has no longer path, Cloud Storage no longer name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """A base path that the server is given. `field` is what sets it, `model` its entry in models.config."""
+    """A base path that the server is given. `model` is its entry in models.config, the one with the number `at`."""
 
     path: str
     where: Where
     is_flag: bool
     model: ModelConfig | None = None
+    at: int | None = None
 
     @property
     def wanted(self) -> tuple[int, ...]:
@@ -86,11 +89,12 @@ def model_folders(deployment: Deployment) -> list[ModelFolder]:
     listing = deployment.given.objects
     if listing is None:
         return []
-    objects = [(at, _normal(each.path), each) for at, each in enumerate(listing.objects)]
+    objects = [(at, _normal(each.path), each) for at, each in enumerate(listing.objects) if len(each.path) <= _LONGEST_PATH]
     bases = list(_bases(deployment))
+    mounted = list(_mounted(deployment))
     by_path: dict[str, Base] = {}
     for base in bases:
-        for spelling in _spellings(base.path, deployment):
+        for spelling in _spellings(base.path, mounted):
             by_path.setdefault(spelling, base)
     found = _collect(objects, by_path, listing)
     if found:
@@ -143,7 +147,7 @@ def _bases(deployment: Deployment) -> Iterator[Base]:
         if file.meant is not None:
             for at, model in enumerate(file.meant.models):
                 if model.base_path:
-                    yield Base(model.base_path, file.where(f"config[{at}].base_path"), is_flag=False, model=model)
+                    yield Base(model.base_path, file.where(f"config[{at}].base_path"), is_flag=False, model=model, at=at)
         return
     flags = server_flags(deployment)
     if flags is not None and not flags.given.get("model_config_file"):
@@ -156,19 +160,26 @@ def _bases(deployment: Deployment) -> Iterator[Base]:
         yield Base(f"{parent}/{name}", Where("env", deployment.given.name, None, "MODEL_BASE_PATH"), is_flag=True)
 
 
-def _spellings(path: str, deployment: Deployment) -> Iterator[str]:
+def _mounted(deployment: Deployment) -> Iterator[tuple[str, str]]:
+    """Each folder of the container in which a bucket is mounted, and the bucket."""
+    volumes = deployment.template.get("volumes")
+    buckets = {volume.get("name"): _bucket(volume) for volume in volumes if isinstance(volume, dict)} if isinstance(volumes, list) else {}
+    mounts = deployment.container.get("volumeMounts")
+    for mount in mounts if isinstance(mounts, list) else ():
+        if isinstance(mount, dict):
+            folder = str(mount.get("mountPath", "")).rstrip("/")
+            bucket = buckets.get(mount.get("name"), "")
+            if folder and bucket:
+                yield folder, bucket
+
+
+def _spellings(path: str, mounted: Sequence[tuple[str, str]]) -> Iterator[str]:
     """The path, and the bucket's where it lies in a bucket that is mounted as a folder."""
     plain = _normal(path).rstrip("/")
     yield plain
-    mounts = deployment.container.get("volumeMounts")
-    volumes = deployment.template.get("volumes")
-    for mount in mounts if isinstance(mounts, list) else ():
-        for volume in volumes if isinstance(volumes, list) else ():
-            if not (isinstance(mount, dict) and isinstance(volume, dict) and mount.get("name") == volume.get("name")):
-                continue
-            bucket, folder = _bucket(volume), str(mount.get("mountPath", "")).rstrip("/")
-            if bucket and folder and f"{plain}/".startswith(f"{folder}/"):
-                yield f"gs://{bucket}{plain[len(folder) :]}".rstrip("/")
+    for folder, bucket in mounted:
+        if f"{plain}/".startswith(f"{folder}/"):
+            yield f"gs://{bucket}{plain[len(folder) :]}".rstrip("/")
 
 
 def _bucket(volume: Mapping[str, Any]) -> str:

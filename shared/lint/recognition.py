@@ -41,6 +41,11 @@ class UnreadableError(TrimtabError):
     """A file that is none of what is read here; the message says why."""
 
 
+HEAD = 65_536
+"""Characters in which nearly every text says what it is; the rest is looked at only where these do not tell."""
+
+_JSON_NAME = re.compile(r"[\"'](\w+)[\"']\s*:")
+_COMMENT = re.compile(r"^[ \t]*#[^\n]*\n?", re.MULTILINE)
 _COMMAND = re.compile(
     r"""^[ \t>$#%]*(?:[\w.-]+@[\w.-]+:[^\n$]*\$[ ])?      # a prompt
         (?:\w+=\S*[ \t]+)*(?:sudo[ \t]+|exec[ \t]+|time[ \t]+)*
@@ -106,6 +111,17 @@ def kind_of(text: str) -> Kind | None:
         found = _kind_of_json(body)
         if found is not None:
             return found
+    if _METRIC_LINE.search(body[:HEAD]):
+        return Kind.METRICS
+    said = _COMMENT.sub("", body)
+    for part in (said[:HEAD], said[HEAD:] and said):
+        found = _kind_of_text(part)
+        if found is not None:
+            return found
+    return Kind.COMMANDS if _COMMAND.search(body) else None  # behind the prompt of root
+
+
+def _kind_of_text(body: str) -> Kind | None:
     keys = set(_TOP_KEY.findall(body))
     if keys and keys <= {*PARTS, "given", "id", "title", "source", "asks", "expect", "why", "confidence"}:
         return Kind.BUNDLE
@@ -117,9 +133,8 @@ def kind_of(text: str) -> Kind | None:
 
 
 def _kind_of_lines(body: str) -> Kind | None:
-    lines = [line.strip() for line in body.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    lines = [line.strip() for line in body.splitlines() if line.strip()]
     signs: tuple[tuple[Kind, bool], ...] = (
-        (Kind.METRICS, _has(_METRIC_LINE, body)),
         (Kind.MODELS, _has(_MODELS, body) and not _has(_V2, body)),
         (Kind.MONITORING, _has(_MONITORING, body)),
         (Kind.BATCHING, _has(_BATCHING, body) and not _has(_SPEC, body)),
@@ -183,12 +198,24 @@ def _kind_of_list(value: list[Any]) -> Kind | None:
 
 
 def _kind_of_json_lines(body: str) -> Kind | None:
+    """An entry of a log a line; else JSON that does not parse, told by the names in it."""
     first = body.lstrip().partition("\n")[0]
     try:
         value = json.loads(first)
     except (ValueError, RecursionError):
-        return None
-    return Kind.LOGS if isinstance(value, dict) and _is_entry(value) else None
+        return _kind_of_broken_json(body[:HEAD])
+    return Kind.LOGS if isinstance(value, dict) and _is_entry(value) else _kind_of_broken_json(body[:HEAD])
+
+
+def _kind_of_broken_json(body: str) -> Kind | None:
+    names = set(_JSON_NAME.findall(body))
+    signs: tuple[tuple[Kind, bool], ...] = (
+        (Kind.PLAN, "planned_values" in names),
+        (Kind.SERVICE, bool({"apiVersion", "containers"} & names) or {"template", "name"} <= names),
+        (Kind.MODELS, "model_config_list" in names),
+        (Kind.BATCHING, bool(names & set(_BATCHING_NAMES.split("|")))),
+    )
+    return next((kind for kind, there in signs if there), None)
 
 
 def _is_entry(value: dict[str, Any]) -> bool:

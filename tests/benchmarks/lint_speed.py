@@ -23,7 +23,7 @@ from tests.support.lint_large import LARGE, sized
 LARGEST_RATIO = 5.0
 LEAST_NANOSECONDS = 200
 """For each byte. Blanks, comments and long texts pass the C libraries at memory speed, which no second look in Python can follow."""
-LARGEST_BYTES_PER_BYTE = 250
+LARGEST_BYTES_PER_BYTE = 60
 SIZE = 200_000
 """Bytes; documents above 262,144 characters are refused after a look, which would flatter lint."""
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from shared.lint.asking import Answer, ask, ask_together
 from shared.lint.recognition import MAX_BYTES, UnreadableError, decoded
-from tests.support.lint_healthy import BATCHING_FULL, HEALTHY, L4_GRPC, MODELS, MONITORING, PLAN, SPEC, V1, V2_JSON, V2_YAML, Form, Healthy
+from tests.support.lint_healthy import BATCHING_FULL, HEALTHY, L4_GRPC, MODELS, MONITORING, Form, Healthy
+from tests.support.lint_healthy_documents import PLAN, SPEC, V1, V2_JSON, V2_YAML
 from tests.support.lint_large import LARGE, sized
 from tests.support.lint_trial import errors_of
 

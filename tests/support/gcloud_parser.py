@@ -68,9 +68,9 @@ def parse(argv, base=None):
                     command._common_type._ValidateAndGetContainers(command._common_type(cli, None), args)
                 client = type("Client", (), {"_VERSION": "v1", "MESSAGES_MODULE": messages})
                 made = service.Service.New(client, "acme-ml")
-                made.name = args.SERVICE
             else:
                 made = service.Service(encoding.PyValueToMessage(messages.Service, base), messages)
+            made.name = args.SERVICE
             changes = flags.GetServiceConfigurationChanges(args, track)
             if base is not None:
                 command._common_type._AssertChanges(None, changes, "", False)

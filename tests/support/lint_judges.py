@@ -26,7 +26,9 @@ from shared.simulation.cloud_run import SimulatedCloudRun
 from shared.simulation.cloud_run_errors import SimulatedError
 from shared.tfserving.descriptors import new_message, pool
 from tests.support.gcloud_parser import Reading, parse_all, parse_updates, read_files
-from tests.support.lint_healthy import V1, Form
+from tests.support.lint_healthy import Form
+from tests.support.lint_healthy_documents import V1
+from tests.support.yaml_versions import TWICE, Yaml11, Yaml12
 
 Json = dict[str, Any]
 
@@ -142,7 +144,9 @@ def _service(document: Mapping[str, Any], codes: frozenset[str], *, also: str = 
     except (json_format.ParseError, TypeError, ValueError, AttributeError) as error:
         # Python's parser falls over some values of the wrong type instead of naming them.
         return Judgement(Verdict.REFUSED, f"protobuf's JSON format: {error}")
-    name = str(document.get("name", ""))
+    if _lenient(document, message.DESCRIPTOR):
+        return Judgement(Verdict.SILENT, "a truth value or a text for a number, as only Python's parser takes it")
+    name = str(document.get("name") or "")
     full = FULL_NAME.fullmatch(name)
     short = full["name"] if full else name
     if not short:
@@ -199,6 +203,30 @@ _LABEL_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
 
 
+_INTEGER = re.compile(r"-?[0-9]+")
+
+
+def _lenient(value: Any, descriptor: Any) -> bool:
+    """Whether the JSON has what Python's parser takes by chance for a number or an enum: `true`, `"4.0"`, `"0"` for an enum's name."""
+    fields = {name: field for field in descriptor.fields for name in (field.name, field.json_name)}
+    for name, held in value.items() if isinstance(value, dict) else ():
+        field = fields.get(name)
+        for each in held if isinstance(held, list) else [held]:
+            if field is None:
+                continue
+            if field.enum_type is not None:
+                if isinstance(each, bool) or (isinstance(each, str) and each not in field.enum_type.values_by_name):
+                    return True
+            elif field.message_type is not None:
+                if not field.message_type.GetOptions().map_entry and _lenient(each, field.message_type):
+                    return True
+            elif field.cpp_type in (field.CPPTYPE_INT32, field.CPPTYPE_INT64) and (
+                isinstance(each, bool) or (isinstance(each, str) and not _INTEGER.fullmatch(each))
+            ):
+                return True
+    return False
+
+
 def _has_unknown_number(message: Any) -> bool:
     for field, value in message.ListFields():
         values = value if field.is_repeated and not isinstance(value, Mapping) else [value]
@@ -240,7 +268,7 @@ def _judge_v2_yaml(texts: Sequence[str]) -> list[Judgement]:
 def _v2_yaml(text: str) -> Judgement:
     """As somebody turns YAML into the JSON that the API takes."""
     try:
-        old, new = yaml.load(text, _Yaml11), yaml.load(text, _Yaml12)  # noqa: S506 (both are safe loaders)
+        old, new = yaml.load(text, Yaml11), yaml.load(text, Yaml12)  # noqa: S506 (both are safe loaders)
     except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
         return Judgement(Verdict.REFUSED, f"not YAML: {error}")
     if not isinstance(new, dict):
@@ -256,38 +284,6 @@ def _v2_yaml(text: str) -> Judgement:
     return _service({str(key): value for key, value in new.items()}, _SERVICE_CODES)
 
 
-_TWICE = "a key stands twice"
-
-
-class _NoFieldTwice(yaml.SafeLoader):
-    """YAML's own rule, which PyYAML does not keep."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        found = super().construct_mapping(node, deep=deep)
-        if len(found) < len(node.value):
-            raise yaml.constructor.ConstructorError(None, None, _TWICE, node.start_mark)
-        return found
-
-
-class _Yaml11(_NoFieldTwice):
-    pass
-
-
-class _Yaml12(_NoFieldTwice):
-    pass
-
-
-_Yaml12.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in found if tag.rsplit(":", 1)[1] not in {"timestamp", "bool", "int", "float"}]
-    for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Yaml12.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
-_Yaml12.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"^[-+]?[0-9]+$"), list("-+0123456789"))
-_Yaml12.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$"), list("-+.0123456789")
-)
-
-
 def _judge_v1(texts: Sequence[str]) -> list[Judgement]:
     """As `gcloud run services replace FILE` reads it, then as Cloud Run takes what gcloud would send."""
     return [_unless_twice(text, _sent(reading, _SERVICE_CODES)) for text, reading in zip(texts, read_files(texts), strict=True)]
@@ -296,9 +292,9 @@ def _judge_v1(texts: Sequence[str]) -> list[Judgement]:
 def _unless_twice(text: str, judgement: Judgement) -> Judgement:
     """YAML forbids a key twice in one mapping; gcloud's loader is told not to look, and takes one of the two."""
     try:
-        yaml.load(text, _Yaml11)  # noqa: S506 (a safe loader)
+        yaml.load(text, Yaml11)  # noqa: S506 (a safe loader)
     except yaml.YAMLError as error:
-        if judgement.verdict is Verdict.ACCEPTED and _TWICE in str(error):
+        if judgement.verdict is Verdict.ACCEPTED and TWICE in str(error):
             return Judgement(Verdict.SILENT, "a key twice: gcloud does not look")
     except (ValueError, RecursionError, TypeError):
         return judgement
@@ -392,8 +388,6 @@ def _command(reading: Reading) -> Judgement:
         return Judgement(Verdict.SILENT, "no name: gcloud asks for it")
     if reading.error is not None and "not supported when creating a new service" in reading.error:
         return Judgement(Verdict.SILENT, "right for a service that is there already")
-    if reading.error is None:  # an update is read over a service of another name
-        reading.service["metadata"]["name"] = reading.flags["SERVICE"]
     # Where it runs is read when gcloud calls, which it does not here.
     codes = _COMMAND_CODES - {"gcloud-value-invalid"} if {"", None} & {reading.flags.get(name, "x") for name in _WHERE} else _COMMAND_CODES
     return _sent(reading, codes)

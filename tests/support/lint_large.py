@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import yaml
 
-from tests.support.lint_healthy import ALERT_POLICY, BATCHING_FULL, L4_GRPC, MODELS, PLAN, SPEC, V1, V2_JSON, V2_YAML
+from tests.support.lint_healthy import ALERT_POLICY, BATCHING_FULL, L4_GRPC, MODELS
+from tests.support.lint_healthy_documents import PLAN, SPEC, V1, V2_JSON, V2_YAML
 
 _ENTRY = '  config {\n    name: "m%d"\n    base_path: "gs://acme-models/m%d"\n    model_platform: "tensorflow"\n  }\n'
 

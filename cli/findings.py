@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -15,6 +16,8 @@ import typer
 from shared.lint.asking import Answer
 from shared.lint.finding import Finding, Severity
 
+_LINK = re.compile(r" \(https?://[^)\s]*\)")
+"""Links of a source: `trimtab explain` and the formats for programs have them."""
 MIN_WIDTH = 40
 MAX_WIDTH = 110
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
@@ -85,6 +88,11 @@ def coloured(text: str, colour: str, *, bold: bool = False) -> str:
     return typer.style(text, fg=colour, bold=bold) if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else text
 
 
+def dimmed(text: str) -> str:
+    """The text set back where the output is a terminal and NO_COLOR is not set."""
+    return typer.style(text, dim=True) if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else text
+
+
 def wrapped(text: str, indent: str, width: int | None, *, hang: str = "") -> list[str]:
     """A sentence on as many lines as it takes, each behind the indent, those after the first behind `hang` too."""
     flat = " ".join(text.split("\n"))
@@ -104,7 +112,7 @@ def _text(answers: Sequence[Answer]) -> Iterator[str]:
             continue
         for finding in answer.findings:
             yield from _finding(finding, width)
-        yield f"{plain(answer.name)}: {_counted(answer.findings)} (read as {read_as})"
+        yield f"{plain(answer.name)}: {_counted(answer.findings)} (read as {read_as}); trimtab explain CODE says more"
         yield ""
 
 
@@ -120,7 +128,7 @@ def _finding(finding: Finding, width: int | None) -> Iterator[str]:
         yield from (f"      {line}" for line in fix.split("\n"))
     elif fix:
         yield f"    fix: {fix}"
-    yield from wrapped(f"source: {finding.authority}", "    ", width)
+    yield from (dimmed(line) for line in wrapped(f"source: {_LINK.sub('', finding.authority)}", "    ", width))
 
 
 def _counted(findings: Sequence[Finding]) -> str:

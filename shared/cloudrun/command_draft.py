@@ -6,6 +6,7 @@ from typing import Any
 
 from shared.cloudrun.fields import Json, pointer
 from shared.cloudrun.gcloud_containers import DEFAULT_PORT, HTTP2
+from shared.cloudrun.knative_template import GPU
 from shared.cloudrun.shell_variables import shown
 
 Way = tuple[str, ...]
@@ -44,6 +45,8 @@ class ContainerDraft:
     lists: dict[str, list[Said]] = field(default_factory=dict)
     """args and command: each item with its line."""
     limits: dict[str, Said] = field(default_factory=dict)
+    no_gpu: Said | None = None
+    """The flag that took the GPU away: its limit is then gone, and only the name of the flag tells."""
     port: Said | None = None
     http2: Said | None = None
     env: dict[str, Said] = field(default_factory=dict)
@@ -190,6 +193,8 @@ def _resources(built: Built, draft: ServiceDraft, source: ContainerDraft, target
         resources["limits"] = {name: each.value for name, each in source.limits.items()}
         for name, each in source.limits.items():
             built.note(pointer(f"{at}/limits", name), each)
+    if source.no_gpu is not None:
+        built.note(pointer(f"{at}/limits", GPU), source.no_gpu)
     for name, switch in (("cpuIdle", draft.throttled), ("startupCpuBoost", draft.boosted)):
         if switch is not None:
             resources[name] = switch.value

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shared.cloudrun import document_shape_v1, document_shape_v2
-from shared.cloudrun.described import Described, Form, Problem
+from shared.cloudrun.described import Described, Form, Problem, ReadingProblem
 from shared.cloudrun.document_checking import DocumentCheck, dotted, plain_numbers
+from shared.cloudrun.document_heredocs import document_in_script
 from shared.cloudrun.document_text import LoadedDocument, load_documents
 from shared.cloudrun.fields import Json, ServiceDocumentError, shown
 from shared.cloudrun.knative import API_VERSION, FULL_NAME, KIND, LOCATION_LABEL, to_v2
@@ -57,9 +58,19 @@ def read_described_document(text: str) -> Described:
 
     Of several documents or items of a list the first that is a Cloud Run service counts.
 
+    A shell script that writes the document itself is read for it.
+
     Raises:
         ServiceDocumentError: the text is no YAML or JSON of one service at all.
     """
+    script = document_in_script(text) if "<<" in text else None
+    if script is None:
+        return _read(text)
+    read = _read(script.text)
+    return replace(read, region=read.region or script.region, project=read.project or script.project)
+
+
+def _read(text: str) -> Described:
     documents = load_documents(text)
     found = next((each for each in map(_recognised, documents) if each is not None), None)
     if found is None:
@@ -70,6 +81,9 @@ def read_described_document(text: str) -> Described:
     for each in found.document.repeated:
         way = f"{found.around}{each.pointer}"
         check.problems.append(_repeated(check, way, each.line, each.first_line))
+    if found.document.tab is not None:
+        message = f"line {found.document.tab}: a tab stands where YAML takes blanks only: gcloud refuses the file"
+        check.problems.append(Problem(ReadingProblem.DOCUMENT_INVALID, message, "write blanks for it", found.document.tab, ""))
     read = _read_v1(whole, check) if found.form is Form.V1 else _read_v2(whole, check)
     return _without_prefix(read, dotted(found.around)) if found.around else read
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shared.cloudrun.described import Problem, ReadingProblem
+from shared.cloudrun.document_scalars import OlderScalar
 from shared.cloudrun.document_shapes import Kind, ListOf, MapOf, Scalar, Shape, Words
 from shared.cloudrun.fields import Json, ServiceDocumentError, Spelled, as_flag, as_ratio, as_text, as_whole, pointer, shown
 
@@ -75,6 +76,8 @@ class DocumentCheck:
             if known is None:
                 self._unknown(name, shape, pointer(way, name))
                 continue
+            if each == [] and not self.snake_case and not isinstance(shape.fields[known], ListOf):
+                continue  # gcloud takes an empty list for a field that is not there
             clean = self._value(each, shape.fields[known], pointer(way, name), pointer(clean_way, known))
             if clean is not _ABSENT:
                 found[known] = clean
@@ -99,9 +102,16 @@ class DocumentCheck:
             self.say(way, message, "take the field out")
 
     def _list(self, value: Any, kind: ListOf, way: str, clean_way: str) -> Any:
+        if not isinstance(value, list) and not self.snake_case:
+            # gcloud takes one value for a list of it.
+            one = self._value(value, kind.item, way, pointer(clean_way, 0))
+            return [] if one is _ABSENT else [one]
         if not isinstance(value, list):
             self._wrong(way, value, "a list")
             return _ABSENT
+        for at, each in enumerate(value):
+            if each is None and kind.item is not Scalar.ANY:
+                self._null(pointer(way, at))
         # An item that cannot be held leaves its place empty: the others keep their numbers.
         empty: Any = "" if kind.item is Scalar.TEXT else {}
         items = [self._value(each, kind.item, pointer(way, at), pointer(clean_way, at)) for at, each in enumerate(value)]
@@ -111,6 +121,9 @@ class DocumentCheck:
         if not isinstance(value, dict):
             self._wrong(way, value, "an object of names and texts")
             return _ABSENT
+        for name, each in value.items():
+            if each is None and self.snake_case:  # gcloud takes it for a name that is not there
+                self._null(pointer(way, name))
         items = {name: self._value(each, kind.item, pointer(way, name), pointer(clean_way, name)) for name, each in value.items()}
         return {name: each for name, each in items.items() if each is not _ABSENT}
 
@@ -128,6 +141,14 @@ class DocumentCheck:
     def _scalar(self, value: Any, kind: Scalar, way: str) -> Any:
         if kind is Scalar.ANY:
             return plain_numbers(value)
+        if isinstance(value, OlderScalar) and not self.snake_case:
+            if kind is Scalar.TEXT:
+                message = (
+                    f"{dotted(way)} is {value.what} to gcloud, which reads YAML 1.1, and has to be a text: it is refused without quotes"
+                )
+                self.say(way, message, f'{_last(way)}: "{value}"')
+                return str(value)
+            value = str(value) if value.value is None else value.value
         if kind is Scalar.TEXT:
             return self._text(value, way)
         if kind is Scalar.DURATION:
@@ -138,7 +159,7 @@ class DocumentCheck:
         except ServiceDocumentError:
             self._wrong(way, value, kind)
             return _ABSENT
-        if not isinstance(value, mends):
+        if not isinstance(value, mends) or (kind is Scalar.WHOLE and isinstance(value, float) and not self.snake_case):
             self._wrong(way, value, kind, f"{_last(way)}: {_written(found)}")
         return found
 
@@ -164,6 +185,9 @@ class DocumentCheck:
         meant = None if seconds is None or isinstance(value, bool) else f"{seconds}s"
         self._wrong(way, value, Scalar.DURATION, f'{_last(way)}: "{meant}"' if meant else "")
         return meant or _ABSENT
+
+    def _null(self, way: str) -> None:
+        self.say(way, f"{dotted(way)} is null, and a null is no value here: it is refused", "give it a value, or take it out")
 
     def _wrong(self, way: str, value: Any, wanted: str, fix: str = "") -> None:
         where = dotted(way) or "the document"

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from shared.cloudrun.document_scalars import older_scalar
 from shared.cloudrun.fields import Json, ServiceDocumentError, Spelled, pointer, shown
 from shared.cloudrun.yaml_values import MAX_DEPTH, MAX_VALUES, fraction, truth_or_nothing
 
@@ -20,6 +21,7 @@ MAX_CHARACTERS = 262_144
 """Of one text."""
 
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+_LONG_WHOLE = re.compile(r"-?[1-9][0-9]{18,299}")
 _MERGE = "<<"
 _NO_YAML = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
@@ -42,6 +44,8 @@ class LoadedDocument:
     value: Any
     lines: dict[str, int] = field(default_factory=dict)
     repeated: list[Repeated] = field(default_factory=list)
+    tab: int | None = None
+    """The line of the text's first tab that libyaml takes for a blank and YAML parsers without it, gcloud's among them, do not."""
 
 
 def load_documents(text: str) -> list[LoadedDocument]:
@@ -71,7 +75,7 @@ def _items(document: LoadedDocument) -> Iterator[LoadedDocument]:
             for each in document.repeated
             if _below(each.pointer, prefix)
         ]
-        yield LoadedDocument(value, lines, repeated)
+        yield LoadedDocument(value, lines, repeated, document.tab)
 
 
 def _below(way: str, prefix: str) -> bool:
@@ -91,9 +95,12 @@ def _documents(text: str) -> list[LoadedDocument]:
     else:
         return [_json_with_lines(text, values)]
     try:
-        return _from_yaml(_without_tabs(text))
+        found = _from_yaml(text)
     except ServiceDocumentError:
         raise problem from None
+    if any(each.tab is not None for each in found):
+        raise problem
+    return found
 
 
 def _json_with_lines(text: str, values: Any) -> LoadedDocument:
@@ -115,12 +122,14 @@ def _without_tabs(text: str) -> str:
 def _from_yaml(text: str) -> list[LoadedDocument]:
     found: list[LoadedDocument] = []
     try:
+        tab = _tab(text) if "\t" in text else None
         loader = _LOADER(text)
         while loader.check_node():
             node = loader.get_node()
             if node is None:
                 break
             builder = _Builder()
+            builder.made.tab = tab
             builder.made.value = builder.value_of(node, "", 0)
             found.append(builder.made)
     except yaml.MarkedYAMLError as error:
@@ -138,6 +147,17 @@ def _from_yaml(text: str) -> list[LoadedDocument]:
     return found
 
 
+def _tab(text: str) -> int | None:
+    """The line of a tab that only libyaml takes. PyYAML's own scanner is, like gcloud's, written in Python."""
+    try:
+        for _ in yaml.scan(text, Loader=yaml.BaseLoader):
+            pass
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        return mark.line + 1 if mark is not None and "'\\t'" in str(error.problem) else None
+    return None
+
+
 def _plain(text: str) -> Any:
     value, found = truth_or_nothing(text)
     if found:
@@ -145,7 +165,9 @@ def _plain(text: str) -> Any:
     if _WHOLE.fullmatch(text):
         return int(text)
     number = fraction(text, None)
-    return text if number is None else Spelled(number, text)
+    if number is None and _LONG_WHOLE.fullmatch(text):
+        number = float(text)
+    return older_scalar(text) if number is None else Spelled(number, text)
 
 
 class _Builder:

@@ -23,6 +23,8 @@ def _texts(each: GivenFlag) -> list[str]:
 
 def _field(_change: Change, each: GivenFlag, container: ContainerDraft) -> None:
     name = {"image": "image", "base-image": "baseImageUri"}[each.flag.name]
+    if name == "image" and each.value == "":
+        raise ValueRefused('it is empty; Cloud Run answers "must provide an image name to deploy"', f"{each.written}=IMAGE:TAG")
     if each.value:
         container.fields[name] = said(each.value, each.written, each.line)
     else:
@@ -45,6 +47,8 @@ def _listed(_change: Change, each: GivenFlag, container: ContainerDraft) -> None
 
 def _limit(change: Change, each: GivenFlag, container: ContainerDraft) -> None:
     name = _LIMITS[each.flag.name]
+    if each.flag.name == "gpu" and each.value != "":
+        container.no_gpu = said(None, each.written, each.line) if each.value == "0" else None
     if each.flag.name == "gpu" and each.value == "0":
         container.limits.pop(name, None)
         change.draft.fields.pop(_ACCELERATOR, None)

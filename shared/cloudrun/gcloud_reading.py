@@ -1,6 +1,6 @@
 """gcloud and docker commands as people paste them, read as a shell and gcloud read them and never executed. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from itertools import pairwise
 
 from shared.cloudrun.command_draft import Change, Said, ServiceDraft, build, said
@@ -9,7 +9,8 @@ from shared.cloudrun.docker_reading import DockerRun, read_docker
 from shared.cloudrun.fields import Json
 from shared.cloudrun.gcloud_applying import apply_flags
 from shared.cloudrun.gcloud_arguments import GivenFlag, read_arguments
-from shared.cloudrun.gcloud_flags import TRACKS, Command, Place, find_flag
+from shared.cloudrun.gcloud_command_names import SERVICES, CommandName, read_command_name
+from shared.cloudrun.gcloud_flags import find_flag
 from shared.cloudrun.gcloud_values import ValueRefused, split
 from shared.cloudrun.limits import MadeWith
 from shared.cloudrun.shell import ShellCommand, shell_commands
@@ -51,42 +52,21 @@ class _Reading:
                 self.dockers.append(run)
                 self._faults(command)
             return
-        at, track, path = self._command(command)
-        if path in _COMMANDS:
+        name = read_command_name(command.words, command.lines)
+        for flag, value in name.own:
+            if flag in {"project", "region"}:
+                self._property("run/region" if flag == "region" else "project", value)
+        if name.read is not None:
             self._faults(command)
-            self._run(command, at, track, _COMMANDS[path])
-        elif path[:2] == ("run", "services"):
+            self.problems += name.problems
+            self._run(command, name)
+        elif name.path[:2] == SERVICES or name.problems:
             self.has_service = True
-            if path == ("run", "services", "update-traffic"):
-                self._traffic(command, at)
-        elif path[:2] == ("config", "set") and at + 1 < len(command.words):
-            self._property(command.words[at], command.words[at + 1])
-
-    def _command(self, command: ShellCommand) -> tuple[int, str, tuple[str, ...]]:
-        """The place behind the command's name, its track, and its name; gcloud's own flags may stand between the words."""
-        words, track, at = command.words, "", 1
-        path: list[str] = []
-        while at < len(words) and tuple(path) not in _COMMANDS:
-            word = words[at]
-            if word.startswith("-"):
-                known = find_flag(word.partition("=")[0])
-                if known is None or known[0].place is not Place.EVERYWHERE:
-                    break
-                takes_next = known[0].has_value and "=" not in word and at + 1 < len(words)
-                if known[0].name == "project" and (takes_next or "=" in word):
-                    self._property("project", words[at + 1] if takes_next else word.partition("=")[2])
-                at += 2 if takes_next else 1
-                continue
-            if not path and word in TRACKS and word:
-                track = word
-            elif (
-                len(path) >= _LONGEST or (path[:1] == ["run"] and len(path) > 1 and path[1] != "services") or path[:2] == ["config", "set"]
-            ):
-                break
-            else:
-                path.append(word)
-            at += 1
-        return at, track, tuple(path)
+            self.problems += name.problems
+            if name.path == (*SERVICES, "update-traffic"):
+                self._traffic(name.words, command.lines[0])
+        elif name.path[:2] == ("config", "set") and len(name.words) > 1:
+            self._property(name.words[0], name.words[1])
 
     def _faults(self, command: ShellCommand) -> None:
         for fault, line in command.faults:
@@ -104,11 +84,13 @@ class _Reading:
 
     # --- gcloud run deploy, gcloud run services update -------------------------------------------------------------------------------
 
-    def _run(self, command: ShellCommand, at: int, track: str, name: Command) -> None:
+    def _run(self, command: ShellCommand, name: CommandName) -> None:
+        assert name.read is not None  # noqa: S101 (the caller asks only then; this is for the type checker)
         self.has_service = True
-        if name == "deploy":
+        track = name.track
+        if name.read == "deploy":
             self.draft.complete = True
-        found = read_arguments(name, track, command.words[at:], command.lines[at:])
+        found = read_arguments(name.read, track, name.words, name.lines)
         self.problems += found.problems
         if found.name is not None and UNKNOWN not in found.name:
             self.name, self.name_line = found.name, found.name_line
@@ -116,7 +98,7 @@ class _Reading:
             if isinstance(each.value, str) and each.flag.name in {"region", "project"}:
                 self._property("run/region" if each.flag.name == "region" else "project", each.value)
         flags = [*found.service, *(each for group in found.containers.values() for each in group)]
-        bare = any(word.startswith(UNKNOWN) for before, word in pairwise(command.words[at - 1 :]) if not _takes_value(before))
+        bare = any(word.startswith(UNKNOWN) for before, word in pairwise(["gcloud", *name.words]) if not _takes_value(before))
         self.open_ended = self.open_ended or bare or any(_leaves_open(each) for each in flags)
         if track:
             self.draft.fields["launchStage",] = Said(track.upper(), f"gcloud {track}", command.lines[0])
@@ -126,8 +108,7 @@ class _Reading:
         message = f"{each.written}: {refused.why}"
         self.problems.append(Problem(ReadingProblem.VALUE_INVALID, shown(message), shown(refused.fix), each.line, each.written))
 
-    def _traffic(self, command: ShellCommand, at: int) -> None:
-        words = command.words[at:]
+    def _traffic(self, words: Sequence[str], line: int) -> None:
         targets: list[Json] = []
         for place, word in enumerate(words):
             name, equals, value = word.partition("=")
@@ -136,7 +117,7 @@ class _Reading:
             elif name == "--to-revisions":
                 targets = _targets(value if equals else words[place + 1] if place + 1 < len(words) else "")
         if sum(each["percent"] for each in targets) == FULL_PERCENT:
-            self.draft.traffic = Said(targets, "gcloud run services update-traffic", command.lines[0])
+            self.draft.traffic = Said(targets, "gcloud run services update-traffic", line)
 
     # --- docker run ------------------------------------------------------------------------------------------------------------------
 
@@ -181,10 +162,6 @@ class _Reading:
         full = self.draft.project is not None and self.draft.region is not None
         name = f"projects/{self.draft.project}/locations/{self.draft.region}/services/{self.name}" if full else self.name
         self.draft.fields["name",] = Said(name, "SERVICE", self.name_line)
-
-
-_COMMANDS: Mapping[tuple[str, ...], Command] = {("run", "deploy"): "deploy", ("run", "services", "update"): "update"}
-_LONGEST = 3
 
 
 def _takes_value(word: str) -> bool:

@@ -26,6 +26,7 @@ PROBE_KEYS: Mapping[Kind, tuple[str, ...]] = {
     Kind.READINESS_PROBE: ("timeoutSeconds", "periodSeconds", "failureThreshold", "successThreshold", *_ACTIONS),
 }
 TCP_PORT = "tcpSocket.port"
+_TCP = re.compile(r"tcpsocket.*|tcp(?:\.port)?")
 _PROBE_TEXTS = frozenset({"httpGet.path", "grpc.service"})
 _CONTAINER_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-.]{0,61}[a-z0-9])?\n?")
 _BUILD_ACCOUNT = re.compile(r"projects/[^/]+/serviceAccounts/[^/]+")
@@ -154,6 +155,11 @@ def _probe(flag: GcloudFlag, text: str) -> dict[str, str]:
     """The settings of a probe. A TCP probe that is no start-up probe is kept although gcloud refuses it: a rule of its own is about it."""
     found = _dict(flag, text)
     known = PROBE_KEYS[flag.kind]
+    tcp = next((key for key in found if _TCP.fullmatch(key.lower())), None)
+    if tcp is not None and TCP_PORT not in known and (tcp != TCP_PORT or set(found) - {*known, TCP_PORT} or not found[tcp].isdecimal()):
+        name = flag.name.removesuffix("-probe")
+        fix = f"--{flag.name}=httpGet.path=/v1/models/MODEL_NAME,httpGet.port=8501"
+        raise ValueRefused(f"{cut(tcp)} makes it a TCP probe, and a {name} probe cannot be one", fix)
     for key, value in found.items():
         if key not in known and key != TCP_PORT:
             name = flag.name.removesuffix("-probe")

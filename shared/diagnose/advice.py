@@ -107,7 +107,6 @@ def higher_maximum(picture: Picture) -> Iterator[Remedy]:
             "request-quota-increase",
             f"the maximum of {most} is the whole quota of {quota} GPUs: nothing above it is accepted",
             quota,
-            2 * quota,
         )
         return
     after = None if most is None else (2 * most if quota is None else min(2 * most, quota))

@@ -10,6 +10,7 @@ from shared.diagnose.load_seen import above
 from shared.diagnose.picture import Picture
 
 _HALF = 0.5
+_MILLI = 1_000
 
 
 def cap(picture: Picture) -> Iterator[Remedy | Avoid]:
@@ -52,6 +53,16 @@ def gpu_quota(picture: Picture) -> Iterator[Remedy | Avoid]:
     allowed = allowed_instances_in(text.line.text) if text is not None else None
     if allowed is None:
         allowed = next((each.allowed for each in _violations(picture) if "GpuAlloc" in each.metric and each.allowed < 1_000), None)  # noqa: PLR2004 (larger numbers are thousandths)
+    counted = next((each for each in _violations(picture) if "GpuAlloc" in each.metric), None)
+    most = settings.max_instances
+    asked = None if counted is None else _gpus(counted, counted.requested)
+    if asked is not None and most is not None and asked > most:
+        yield do(
+            "free-gpu-headroom",
+            f"{asked:g} GPUs are counted and this template asks for {most}: old revisions and other services of the region hold the rest. "
+            "Delete revisions that are not needed, or lower what they may use",
+            None if counted is None else f"{asked:g} counted, {_gpus(counted, counted.allowed):g} allowed",
+        )
     redundancy_off = picture.deployment.template.get("gpuZonalRedundancyDisabled")
     redundant = (text is not None and text.signature.sign == "no-redundant-quota") or any(
         "GpuAllocPer" in each.metric for each in _violations(picture)
@@ -72,7 +83,18 @@ def gpu_quota(picture: Picture) -> Iterator[Remedy | Avoid]:
             "false (redundancy on)",
             "true",
         )
-    yield do("request-quota-increase", "a person asks at g.co/cloudrun/gpu-quota; it takes days", allowed)
+    yield do(
+        "request-quota-increase",
+        "a person asks at g.co/cloudrun/gpu-quota; it takes days",
+        allowed if counted is None else _gpus(counted, counted.allowed),
+        asked,
+    )
+
+
+def _gpus(violation: QuotaViolation, count: int) -> float:
+    """GPUs of a quota's number, which newer cards have in thousandths."""
+    thousandths = violation.requested >= _MILLI and violation.requested % _MILLI == 0
+    return count / _MILLI if thousandths else float(count)
 
 
 def cpu_memory_quota(picture: Picture) -> Iterator[Remedy | Avoid]:
@@ -84,6 +106,8 @@ def cpu_memory_quota(picture: Picture) -> Iterator[Remedy | Avoid]:
         if each.requested and settings.max_instances
     ]
     said = next((count for line in picture.lines if (count := allowed_instances_in(line.text)) is not None), None)
+    older = next((each.match["fits"] for each in picture.all_seen("cpu-memory-quota") if "fits" in each.match.groupdict()), None)
+    said = int(older) if said is None and older is not None else said
     fitting = [int(each) for each in limits] + ([said] if said is not None else [])
     fits = min(fitting, default=0)
     if fits >= 1:
@@ -100,9 +124,10 @@ def cpu_memory_quota(picture: Picture) -> Iterator[Remedy | Avoid]:
 
 def surge(picture: Picture) -> Iterator[Remedy | Avoid]:
     """Room for the new revision beside the old one, or later."""
-    total, quota = picture.load.instance_total, picture.settings.gpu_quota
+    settings = picture.settings
+    total, quota = picture.load.instance_total, settings.gpu_quota
     holds = total is not None and quota is not None and total >= quota
-    most = picture.settings.max_instances
+    most = settings.max_instances
     if holds or (most is not None and quota is not None and most >= quota):
         yield do(
             "free-gpu-headroom",
@@ -111,11 +136,12 @@ def surge(picture: Picture) -> Iterator[Remedy | Avoid]:
         )
     yield do("retry-rollout-later", "the image was not tried, so nothing speaks against it; the old revision keeps the traffic")
     if holds:
+        least = settings.min_instances or 1
         yield do(
             "request-quota-increase",
-            "one GPU above the maximum, so that every rollout has room",
+            f"as many GPUs above the maximum as a new revision starts with ({least}), so that every rollout has room",
             quota,
-            None if quota is None else quota + 1,
+            None if quota is None or most is None else max(quota, most) + least,
         )
 
 

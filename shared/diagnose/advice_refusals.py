@@ -13,10 +13,12 @@ from shared.diagnose.advice import (
     thread_flag,
     threads_needed,
 )
+from shared.diagnose.advice_shapes import Pair, memory_now, more_memory
 from shared.diagnose.answer import Avoid, Remedy
 from shared.diagnose.load_seen import above, number
 from shared.diagnose.picture import Picture
-from shared.diagnose.rules_versions import old_version_serves, version_policies
+from shared.diagnose.rules_refusals import DEVICE_FULL
+from shared.diagnose.rules_versions import named_servable, old_version_serves, version_policies
 from shared.tfserving.model_config import All
 
 _STILL_SAVES = 0.9
@@ -45,7 +47,7 @@ def thread_quota(picture: Picture) -> Iterator[Remedy | Avoid]:
 def gpu_memory(picture: Picture) -> Iterator[Remedy | Avoid]:
     """Smaller or fewer batches; where a second version is loaded beside the first, one version a revision."""
     settings = picture.settings
-    if _at_load(picture):
+    if at_load(picture):
         yield from _memory_at_load(picture)
         return
     single = settings.max_batch is not None and settings.rows > settings.max_batch / 4
@@ -63,28 +65,55 @@ def gpu_memory(picture: Picture) -> Iterator[Remedy | Avoid]:
 
 
 def _memory_at_load(picture: Picture) -> Iterator[Remedy | Avoid]:
-    """Two versions at once where an older one serves; else one version that is too large by itself."""
-    serves = old_version_serves(picture)
+    """Two versions or models at once where something else is loaded already; else one version that is too large by itself."""
+    serves, other = old_version_serves(picture), other_model_loaded(picture)
     if any(isinstance(policy, All) for policy in version_policies(picture)):
         yield do("fix-server-config", "the policy keeps every version in memory", "all {}", "latest {}", knob="model_version_policy")
-    if serves is not None or len(picture.files.versions) > 1:
+    if other is not None:
+        yield do(
+            "deploy-new-revision",
+            f"the card holds {other} already, and not both: a revision without the second model, which then gets a service and a card "
+            "of its own",
+        )
+    elif serves is not None or len(picture.files.versions) > 1 or picture.saw("loaded") is not None:
         yield do(
             "deploy-new-revision",
             "the server loads a new version before it lets the old one go, and both must fit the card; a revision of its own has the card "
             "to itself",
         )
-    why = "until then keep the version that serves" if serves is not None else "this version alone does not fit the card: the last that did"
+    why = "until then keep what serves" if serves is not None or other is not None else "this version alone does not fit: the last that did"
     yield do("pin-or-roll-back", f"{why}{f' ({serves})' if serves else ''}", knob="model_version_policy { specific { versions: N } }")
     for remedy in ("lower-max-batch-size", "republish-version"):
         yield Avoid(remedy, "it fails while a version loads, before any batch of it runs; its files are read whole")
 
 
-def _at_load(picture: Picture) -> bool:
-    loading = picture.last("loading", "load-failed")
-    oom = picture.saw("gpu-oom")
+def at_load(picture: Picture) -> bool:
+    """Whether the card was full while a version was loaded: the line itself is the load's failure, or the load never ended."""
+    oom = picture.saw(*DEVICE_FULL)
+    if oom is None:
+        return False
+    if any(each.line is oom.line for each in picture.all_seen("load-failed", "gave-up", "not-available", "ended-in-error")):
+        return True
     own = picture.load.served("RESOURCE_EXHAUSTED")
-    refused = own is not None and bool(own.value)
-    return loading is not None and oom is not None and not refused and picture.saw("loaded") is None
+    loading = picture.last("loading", "load-failed")
+    if loading is None or (own is not None and own.value):
+        return False
+    if loading.signature.sign == "load-failed":
+        return True
+    named = loading.match.groupdict()
+    done = [each.match.groupdict() for each in picture.all_seen("loaded")]
+    return not done if named.get("version") is None else named not in done
+
+
+def other_model_loaded(picture: Picture) -> str | None:
+    """Another model than the one that does not fit, which is loaded; None where none is seen."""
+    last = picture.last("load-failed", "gave-up") or picture.last("loading")
+    failed = named_servable(last) if last is not None else None
+    for each in picture.all_seen("loaded"):
+        model = each.match.groupdict().get("model")
+        if failed is not None and model is not None and model != failed[0].lower():
+            return f"{model} version {each.match['version']}"
+    return None
 
 
 def wait_timeout(picture: Picture) -> Iterator[Remedy | Avoid]:
@@ -167,7 +196,7 @@ def _larger_batch(picture: Picture) -> tuple[int, str] | None:
     """The largest measured batch in which a row is still clearly cheaper, if it fits half the objective and GPU memory is no question."""
     settings, objective = picture.settings, picture.objective_ms
     now = settings.execution_batch
-    if now is None or picture.saw("gpu-oom") is not None:
+    if now is None or picture.saw(*DEVICE_FULL) is not None:
         return None
     best = None
     for size in sorted(settings.batch_ms):
@@ -181,12 +210,22 @@ def _larger_batch(picture: Picture) -> tuple[int, str] | None:
 
 
 def host_memory(picture: Picture) -> Iterator[Remedy | Avoid]:
-    """More memory, and the CPU that it takes with it."""
-    settings = picture.settings
-    before = None if settings.memory_gib is None else f"{settings.memory_gib:g}Gi"
-    after = None if settings.memory_gib is None else f"{2 * settings.memory_gib:g}Gi"
+    """More memory, and the CPU that it takes with it; where there is no more, fewer requests at once."""
+    settings, now, larger = picture.settings, memory_now(picture), more_memory(picture)
+    if now is not None and larger is None:
+        yield do(
+            "lower-concurrency",
+            f"{now:g}Gi is the most that an instance gets: each request in flight holds its inputs and outputs in memory",
+            settings.concurrency,
+            None if settings.concurrency is None else max(1, settings.concurrency // 2),
+        )
+        return
     yield do(
-        "raise-memory", "the instance was ended at its memory limit; a model takes about 1.2 times its size while it loads", before, after
+        "raise-memory",
+        "the instance was ended at its memory limit; a model takes about 1.2 times its size while it loads"
+        + ("" if larger is None or larger.cpu is None else f"; Cloud Run takes that much memory only from {larger.cpu:g} vCPU on"),
+        None if now is None else str(Pair(settings.vcpu if larger is not None and larger.cpu is not None else None, now)),
+        larger,
     )
 
 

@@ -5,15 +5,19 @@ from collections.abc import Iterator, Mapping
 
 from shared.diagnose.advice import Adviser, do, higher_maximum, more_instances, saturating_concurrency, thread_flag
 from shared.diagnose.advice_refusals import shorter_queue
+from shared.diagnose.advice_shapes import memory_now, more_cpu, more_memory
 from shared.diagnose.answer import Avoid, Remedy
 from shared.diagnose.load_seen import number
 from shared.diagnose.metric_names import meant_by
 from shared.diagnose.picture import Picture
-from shared.diagnose.rules_control import traffic_shares, wrong_names
+from shared.diagnose.rules_control import wrong_names
+from shared.diagnose.traffic_seen import traffic_shares
+from shared.lint.query_rules import query_rules
 
 _GPU_THREADS = 2
 _SHORT_TIMEOUT_US = 2_000
-_LARGEST_CPU = 8
+_TARGET = 0.6
+"""Cloud Run fills an instance to this share of its concurrency."""
 
 
 def underfilled(picture: Picture) -> Iterator[Remedy | Avoid]:
@@ -105,8 +109,11 @@ def host_bound(picture: Picture) -> Iterator[Remedy | Avoid]:
     offload = do("offload-host-work", "gRPC with binary tensors instead of numbers in JSON text, decoding and resizing in the client")
     if settings.protocol != "grpc":
         yield offload
-    if vcpu is None or vcpu < _LARGEST_CPU:
-        yield do("raise-cpu", "it softens what it does not remove", vcpu, None if vcpu is None else min(_LARGEST_CPU, int(2 * vcpu)))
+    larger = more_cpu(picture)
+    if vcpu is None or larger is not None:
+        takes = larger is not None and larger.memory_gib != settings.memory_gib and settings.memory_gib is not None
+        after = None if larger is None else larger if takes else larger.cpu
+        yield do("raise-cpu", "it softens what it does not remove", vcpu, after)
     if settings.protocol == "grpc":
         yield offload
 
@@ -133,12 +140,14 @@ def high_concurrency(picture: Picture) -> Iterator[Remedy | Avoid]:
 
 
 def over_provisioned(picture: Picture) -> Iterator[Remedy | Avoid]:
-    """The minimum at what was needed."""
-    active = picture.load.instance_total
+    """The minimum at the most that was active at once; where all were active because all were there, at what the requests filled."""
+    settings, active, flight = picture.settings, picture.load.instance_total, number(picture.load.in_flight)
     after = max(1, math.ceil(active)) if active is not None else 1
-    before = picture.settings.min_instances
+    before = settings.min_instances
     if before is not None and after >= before:
         after = max(0, before - 1)
+        if active is not None and flight is not None and settings.concurrency is not None:
+            after = min(after, max(1, math.ceil(active * flight / (_TARGET * settings.concurrency))))
     yield do(
         "lower-min-instances",
         "days of complete data never needed more; no new revision. 0 only where a cold start is acceptable",
@@ -193,7 +202,8 @@ def unknown(picture: Picture) -> Iterator[Remedy | Avoid]:
         yield do(
             "raise-memory",
             "the last thing the log shows is a container that was killed",
-            None if picture.settings.memory_gib is None else f"{picture.settings.memory_gib:g}Gi",
+            None if memory_now(picture) is None else f"{memory_now(picture):g}Gi",
+            more_memory(picture),
         )
 
 
@@ -205,6 +215,10 @@ def metric_name(picture: Picture) -> Iterator[Remedy | Avoid]:
     after = ", ".join(meant for _, meant in right if meant is not None) or None
     if picture.saw("aligner-refused") is not None and not wrong:
         before, after = "ALIGN_MAX, ALIGN_MEAN or ALIGN_RATE", "ALIGN_PERCENTILE_99 (or ALIGN_DELTA) on a distribution"
+    findings = list(query_rules(picture.deployment))
+    if findings:
+        before = before or ", ".join(dict.fromkeys(str(each.where) for each in findings))
+        after = ", ".join(dict.fromkeys(each.fix for each in findings))
     yield do("fix-metric-query", "the query is what is empty, not the service", before, after)
 
 

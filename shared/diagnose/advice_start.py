@@ -1,17 +1,16 @@
 """What to do about what does not start, and about models and versions. Pure."""
 
-import math
+import re
 from collections.abc import Iterator, Mapping
 
 from shared.diagnose.advice import Adviser, do
+from shared.diagnose.advice_shapes import longer_window, steady_window
 from shared.diagnose.answer import Avoid, Remedy
 from shared.diagnose.picture import Picture
 from shared.diagnose.rules_versions import failing_version, old_version_serves, version_policies
 from shared.tfserving.model_config import Specific
 
-_PROBE_PERIOD_S = 10
-_MARGIN = 1.5
-_MAX_WINDOW_S, _MAX_GPU_WINDOW_S = 600.0, 1800.0
+_MAX_GPU_WINDOW_S = 1800.0
 _LARGE_GIB = 3.0
 
 
@@ -28,58 +27,105 @@ def ports(picture: Picture) -> Iterator[Remedy | Avoid]:
 
 
 def window(picture: Picture) -> Iterator[Remedy | Avoid]:
-    """A probe that waits as long as a start takes; a start that takes less."""
-    settings, workload = picture.settings, picture.given.workload
-    limit = _MAX_GPU_WINDOW_S if settings.gpu else _MAX_WINDOW_S
-    needed = workload.start_s * _MARGIN if workload.start_s is not None else None
-    attempts = math.ceil(min(needed if needed is not None else limit / 3, limit) / _PROBE_PERIOD_S)
-    remote = (
-        "gs://"
-        in f"{picture.deployment.env.get('MODEL_BASE_PATH', '')}{picture.deployment.flag('model_base_path') or ''}{picture.log_text}"
-    )
+    """A probe that waits as long as a start takes; a start that takes less, where the probe waits as long as it may."""
+    workload, longer = picture.given.workload, longer_window(picture)
+    base = f"{picture.deployment.env.get('MODEL_BASE_PATH', '')}{picture.deployment.flag('model_base_path') or ''}"
+    remote = "gs://" in f"{base}{picture.log_text}"
     move = do(
         "move-model-local",
         "reading from Cloud Storage is slow, and every new instance does it again",
-        "gs://",
+        "gs://" if remote else None,
         "in the image, or copied at start",
     )
-    before = None if settings.startup_window_s is None else f"{settings.startup_window_s:g} s"
-    if needed is not None and needed > limit and remote:
+    too_long = workload.start_s is not None and workload.start_s >= _MAX_GPU_WINDOW_S
+    if longer.at_most:
+        yield move
+        yield Avoid("fix-probe", f"{longer.before} is the longest window there is: the start itself must become shorter")
+        return
+    if too_long and remote:
         yield move
     yield do(
         "fix-probe",
         "an explicit TCP probe waits until the model is loaded; the request timeout has nothing to do with it",
-        before,
-        f"tcpSocket, periodSeconds: {_PROBE_PERIOD_S}, failureThreshold: {attempts} ({attempts * _PROBE_PERIOD_S} s)",
+        longer.before,
+        longer.after,
         knob="startupProbe",
     )
-    if remote and not (needed is not None and needed > limit) and (workload.model_gib is None or workload.model_gib >= _LARGE_GIB):
+    if remote and not too_long and (workload.model_gib is None or workload.model_gib >= _LARGE_GIB):
         yield move
 
 
 def probe(picture: Picture) -> Iterator[Remedy | Avoid]:
     """A probe that asks for what there is, often enough."""
     if picture.saw("liveness-probe") is not None and picture.saw("startup-probe") is None:
-        yield do(
-            "fix-probe",
-            "a busy instance answers late and is no dead one: longer timeout, more attempts, or no liveness probe",
-            knob="livenessProbe",
-        )
+        yield from _liveness(picture)
         return
     yield do(
         "fix-probe",
         "TCP on the serving port tells exactly when the model is loaded; with many short attempts the first refused connection decides "
         "nothing",
         None,
-        "tcpSocket, periodSeconds: 10, failureThreshold: 30",
+        steady_window(picture),
         knob="startupProbe",
     )
+
+
+def _liveness(picture: Picture) -> Iterator[Remedy | Avoid]:
+    """A probe that asks for a service the server does not have, or that takes a busy instance for a dead one."""
+    asked = picture.saw("probe-path")
+    text = asked.line.text.lower() if asked is not None else ""
+    if "unimplemented" in text or "unknown service" in text:
+        yield do(
+            "fix-probe",
+            "the server answers UNIMPLEMENTED because it has no gRPC health service; a TCP probe on the same port needs none",
+            "grpc",
+            "tcpSocket, or no liveness probe",
+            knob="livenessProbe",
+        )
+        yield do(
+            "fix-server-config",
+            "or let the server have the gRPC health service (from 2.15 on)",
+            None,
+            "--enable_grpc_healthcheck_service=true",
+            knob="--enable_grpc_healthcheck_service",
+        )
+    elif asked is not None:
+        yield do(
+            "fix-probe",
+            "the server answers that it has no such path; the path of a model's status is /v1/models/NAME",
+            None,
+            "httpGet path /v1/models/NAME on the REST port, or tcpSocket",
+            knob="livenessProbe",
+        )
+    else:
+        yield do(
+            "fix-probe",
+            "a busy instance answers late and is no dead one: longer timeout, more attempts, or no liveness probe",
+            knob="livenessProbe",
+        )
 
 
 def load_failed(picture: Picture) -> Iterator[Remedy | Avoid]:
     """The version is what is wrong: another number, or the last good one."""
     number = failing_version(picture)
     before = None if number is None else f"version {number}"
+    if picture.mentions(("meta graph def matching supplied tags",)):
+        yield do(
+            "republish-version",
+            "the version has no graph with the tag that the server asks for, and the same files fail again: export it with the tag `serve` "
+            "(tf.saved_model.save does) and publish that under a new number",
+            before,
+            None if number is None else f"version {number + 1}, exported with the tag `serve`",
+        )
+        yield do(
+            "fix-server-config",
+            "or let the server ask for the tag that the export has: saved_model_cli show --dir DIRECTORY names it",
+            "serve" if not picture.deployment.flag("saved_model_tags") else picture.deployment.flag("saved_model_tags"),
+            "the export's own tag",
+            knob="--saved_model_tags",
+        )
+        yield do("pin-or-roll-back", "until then the last version that loads", before)
+        return
     if picture.mentions(("op type not registered",)):
         yield do("replace-image", "the graph uses an op that this server was not built with")
         yield do("pin-or-roll-back", "until then the last version that loads", before)
@@ -222,7 +268,20 @@ def gave_up(picture: Picture) -> Iterator[Remedy | Avoid]:
 
 
 def unloaded(picture: Picture) -> Iterator[Remedy | Avoid]:
-    """A policy that names what is there, or the directory back."""
+    """The label, a policy that names what is there, or the directory back."""
+    label = picture.saw("label-unknown")
+    if label is not None and picture.saw("servable-not-found", "unloading", "ended-in-order") is None:
+        name = re.search(r"label:? ?[\"']?([\w.-]{1,60})", label.line.text, re.IGNORECASE)
+        known = name[1] if name is not None else "LABEL"
+        yield do(
+            "fix-server-config",
+            f"no version has the label {known}: the models' configuration must assign it, to a version that is loaded",
+            None,
+            f'version_labels {{ key: "{known}" value: VERSION }}',
+            knob="version_labels of the model",
+        )
+        yield Avoid("republish-version", "the version may be loaded; its label is what is missing")
+        return
     specific = any(isinstance(policy, Specific) for policy in version_policies(picture))
     newest = picture.files.newest()
     if specific and newest is not None:
@@ -249,9 +308,16 @@ def reload(picture: Picture) -> Iterator[Remedy | Avoid]:
         yield do("republish-version", "a loaded version is not read again: the same files under a new number")
         yield do("deploy-new-revision", "or new processes, which read what is there now")
         return
-    yield do("deploy-new-revision", "on Cloud Run a change of configuration is a new revision: a reload call reaches one instance of many")
+    called = picture.saw("reload-call", "config-written") is not None
+    why = (
+        "on Cloud Run a change of configuration is a new revision: a reload call reaches one instance of many"
+        if called
+        else "new processes load the newest version that is there"
+    )
+    yield do("deploy-new-revision", why)
     if picture.deployment.flag("file_system_poll_wait_seconds") == 0:
-        yield do("fix-server-config", "a reload waits for the poll, which is switched off", 0, 60, knob="--file_system_poll_wait_seconds")
+        off = "a reload waits for the poll, which is switched off" if called else "the poll finds new versions, and it is switched off"
+        yield do("fix-server-config", off, 0, 60, knob="--file_system_poll_wait_seconds")
 
 
 def not_batchable(picture: Picture) -> Iterator[Remedy | Avoid]:

@@ -1,7 +1,7 @@
 """Advice for ranked causes: remedies in order, what not to do, where to look next. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shared.diagnose import advice_instances, advice_refusals, advice_speed, advice_start
 from shared.diagnose.advice import Adviser
@@ -10,6 +10,7 @@ from shared.diagnose.cause_catalog import CAUSES
 from shared.diagnose.looking import next_looks
 from shared.diagnose.picture import Picture
 from shared.diagnose.ranking import EXPLAINS
+from shared.diagnose.remedy_catalog import REMEDIES
 
 ADVISERS: Mapping[str, Adviser] = {
     **advice_instances.ADVISERS,
@@ -35,6 +36,7 @@ def advice_for(picture: Picture, causes: Sequence[Cause]) -> Advice:
     """The first cause's remedies, then those of others that stand by themselves. What harms the first is never proposed."""
     first = causes[0]
     parts = list(ADVISERS[first.cause](picture))
+    plain = picture.deployment.complete and not picture.settings.gpu
     remedies = [part for part in parts if isinstance(part, Remedy)]
     proposed = {remedy.remedy for remedy in remedies}
     avoid = {part.remedy: part for part in parts if isinstance(part, Avoid) and part.remedy not in proposed}
@@ -51,7 +53,15 @@ def advice_for(picture: Picture, causes: Sequence[Cause]) -> Advice:
                 remedies.append(part)
                 proposed.add(part.remedy)
                 break
+    if plain:
+        remedies = [_without_gpu(each) for each in remedies]
     return Advice(tuple(remedies), tuple(avoid.values()), next_looks(picture, causes))
+
+
+def _without_gpu(remedy: Remedy) -> Remedy:
+    """The remedy with the risk that it has on a service without a GPU."""
+    risk = REMEDIES[remedy.remedy].risk_without_gpu
+    return remedy if risk is None else replace(remedy, risk=risk)
 
 
 def _stands_alone(first: Cause, other: Cause) -> bool:

@@ -4,6 +4,7 @@ Pieces of evidence are taken as independent: confidence is what remains of doubt
 reduced by what speaks against it. Weights are judgements of how often such a piece misleads, not measured frequencies.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import prod
@@ -11,6 +12,11 @@ from math import prod
 from shared.diagnose.answer import Cause
 
 MAX_CONFIDENCE = 0.99
+_RULES_OUT = 0.5
+_OF_A_LINE = re.compile(r"log line \d{1,9}\b")
+_TAIL = re.compile(r"\](?:, and \d{1,6} more lines? like it)?$")
+_SPEAKER = 80
+"""Characters from the bracket behind a quoted line within which the speaker is named."""
 MAX_SENTENCES = 6
 """Of evidence that one cause shows; a tired reader reads no more."""
 
@@ -38,6 +44,8 @@ class Board:
 
     def __init__(self) -> None:
         self.suspicions: dict[str, Suspicion] = {}
+        self.ruled_out: set[str] = set()
+        """Causes that nothing speaks for and something speaks strongly against."""
 
     def support(self, cause: str, weight: float, sentence: str, *, by_text: bool = False) -> None:
         """A piece of evidence for a cause."""
@@ -48,8 +56,10 @@ class Board:
             suspicion.evidence.append(sentence)
 
     def doubt(self, cause: str, weight: float, sentence: str) -> None:
-        """A piece of evidence against it; of a cause that nothing speaks for, none is kept."""
+        """A piece of evidence against it; of a cause that nothing speaks for, only that is kept."""
         suspicion = self.suspicions.get(cause)
+        if suspicion is None and weight >= _RULES_OUT:
+            self.ruled_out.add(cause)
         if suspicion is not None and sentence not in suspicion.against:
             suspicion.doubts.append(weight)
             suspicion.against.append(sentence)
@@ -66,6 +76,31 @@ class Board:
 
 def as_cause(suspicion: Suspicion) -> Cause:
     """The suspicion as it is answered."""
-    return Cause(
-        suspicion.cause, round(suspicion.confidence, 2), tuple(suspicion.evidence[:MAX_SENTENCES]), tuple(suspicion.against[:MAX_SENTENCES])
-    )
+    return Cause(suspicion.cause, round(suspicion.confidence, 2), _each_once(suspicion.evidence), _each_once(suspicion.against))
+
+
+def _each_once(sentences: Iterable[str]) -> tuple[str, ...]:
+    """The sentences, those that quote the same line joined: the line once, then all that it tells."""
+    firsts: dict[str, str] = {}
+    joined: dict[str, str] = {}
+    for sentence in sentences:
+        found = _OF_A_LINE.match(sentence)
+        key = sentence if found is None else found[0]
+        if key not in firsts:
+            firsts[key] = joined[key] = sentence
+            continue
+        told = _beyond(firsts[key], sentence)
+        if told and told not in joined[key]:
+            joined[key] += f"; {told}"
+    return tuple(joined.values())[:MAX_SENTENCES]
+
+
+def _beyond(first: str, second: str) -> str:
+    """What the second says of the line that both quote, and the first does not say in the same words."""
+    common = first[
+        : next((at for at, (one, other) in enumerate(zip(first, second, strict=False)) if one != other), min(len(first), len(second)))
+    ]
+    bracket, colon = common.rfind(" ["), common.rfind(": ")
+    inside = bracket >= 0 and len(common) - bracket < _SPEAKER
+    at = (colon + 2 if colon > bracket else bracket + 2) if inside else len(common)
+    return _TAIL.sub("", second[at:]).strip(" ;,:[]")

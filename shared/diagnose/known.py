@@ -58,6 +58,8 @@ class KnownRemedy:
     new_revision: bool | None
     risk: str
     how: str
+    risk_without_gpu: str | None = None
+    """The risk on a service that has no GPU, where that is another; None: the same."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
 """One line of a log in its parts: who saw it, gRPC code and HTTP status in whatever spelling, the time of day. Pure.
 
 Spellings of a gRPC code: Python `StatusCode.RESOURCE_EXHAUSTED`, Go `code = ResourceExhausted`, Node `8 RESOURCE_EXHAUSTED`, Java
-`Status{code=RESOURCE_EXHAUSTED`, the trailer `grpc-status: 8`, google-api-core's exceptions, and older TF Serving `Resource exhausted:`.
+`Status{code=RESOURCE_EXHAUSTED`, .NET `StatusCode="ResourceExhausted"`, Rust `status: ResourceExhausted, message: `, Ruby
+`GRPC::ResourceExhausted`, grpcurl `Code: ResourceExhausted`, the trailer `grpc-status: 8`, google-api-core's exceptions, and older TF
+Serving `Resource exhausted:`.
 """
 
 import re
@@ -49,7 +51,9 @@ _SQUASHED = {code.replace("_", ""): code for code in CODES} | {
 }
 _SHOUTED = "|".join(code for code in CODES if code not in {"OK", "UNKNOWN", "INTERNAL"})
 _NAMED_CODE = (
-    re.compile(r"StatusCode\.([A-Za-z_]{2,30})"),
+    re.compile(r"StatusCode(?:\.|\s?=\s?\"?)([A-Za-z_]{2,30})"),
+    re.compile(r"\b(?:[Ss]tatus|[Cc]ode): \"?([A-Z][A-Za-z]{1,30})\"?(?:,? (?:[Mm]essage|[Dd]etails):|$)"),
+    re.compile(r"\bGRPC::([A-Z][A-Za-z]{2,30})\b"),
     re.compile(r"\b(?:rpc error: )?code\s?=\s?\"?([A-Z][A-Za-z_]{1,30})\b"),
     re.compile(r"StatusRuntimeException:\s([A-Z_]{2,30})\b"),
     re.compile(r"google\.api_core\.exceptions\.([A-Za-z]{3,40})\b"),
@@ -57,7 +61,20 @@ _NAMED_CODE = (
     re.compile(rf"\b({_SHOUTED})\b"),
     re.compile(r"\b(Resource exhausted|Deadline exceeded|Failed precondition|Invalid argument|Data loss|Permission denied|Out of range):"),
 )
-_NUMBERED_CODE = re.compile(r"grpc[-_]status[\"']?\s{0,2}[:=]\s{0,2}[\"']?(\d{1,2})\b", re.IGNORECASE)
+_NUMBERED_CODE = re.compile(
+    r"(?:grpc[-_]status[\"']?\s{0,2}[:=]\s{0,2}[\"']?|\bcode: (?=\d{1,2}, (?:details|codename|message):))(\d{1,2})\b", re.IGNORECASE
+)
+_DESCRIBED_CODE = {
+    "some resource has been exhausted": "RESOURCE_EXHAUSTED",
+    "the service is currently unavailable": "UNAVAILABLE",
+    "operation is not implemented or not supported": "UNIMPLEMENTED",
+    "deadline expired before operation could complete": "DEADLINE_EXCEEDED",
+    "client specified an invalid argument": "INVALID_ARGUMENT",
+    "operation was attempted past the valid range": "OUT_OF_RANGE",
+    "some requested entity was not found": "NOT_FOUND",
+}
+"""As Rust's tonic describes its codes: `status: 'Some resource has been exhausted', self: ""`."""
+_DESCRIPTION = re.compile(r"(?:status|code): '([A-Za-z ]{10,60})'", re.IGNORECASE)
 _PHRASES = (
     "Too Many Requests|Service Unavailable|Gateway Time-?out|Internal Server Error|Bad Request|Bad Gateway|Conflict|Request Entity Too "
     "Large"
@@ -68,6 +85,9 @@ _HTTP = tuple(
     for pattern in (
         r"httpRequest[.\"': {]{1,6}status[\"']?\s{0,2}[=:]\s{0,2}[\"']?(\d{3})\b",
         r"\bhttp2 header with status: ?(\d{3})\b",
+        r"\bgot status code: ?(\d{3})\b",
+        r"\bhttp connection completed with (\d{3})\b",
+        r"\bhttp status code received from server: ?(\d{3})\b",
         r"\bHTTP(?:/\d(?:\.\d)?)?[\"']?,?[ :]{1,2}(?:status[ :]{1,2})?(?:response )?(?:code[ :]{1,2})?(\d{3})\b",
         r"exceptions\.[A-Za-z]{3,40}: (\d{3})\b",
         r"(?:googleapi: |Http)Error:? (\d{3})\b",
@@ -84,13 +104,19 @@ _HTTP = tuple(
 )
 _LEAST_STATUS, _LAST_STATUS = 100, 599
 _EMPTY_DETAILS = re.compile(
-    r"details\s?[=:]\s?(?:\"\"|'')|grpc[-_]message\\?[\"']?\s{0,2}:\s{0,2}\\?(?:\"\\?\"|'')|\bdesc =\s{0,2}(?:\"\")?\s{0,2}$"
+    r"(?:details?|\bmessage|\bself)\s?[=:]\s?\\?(?:\"\\?\"|'')"
+    r"|grpc[-_]message\\?[\"']?\s{0,2}:\s{0,2}\\?(?:\"\\?\"|'')|\bdesc =\s{0,2}(?:\"\")?\s{0,2}$"
     r"|description=null"
+    r"|\bmessage: ?(?:null)?, ?details:|\bCode: ResourceExhausted,? Message:\s{0,2}$|GRPC::ResourceExhausted:? \(?8:\)?\s{0,2}$"
     r"|\b8 RESOURCE_EXHAUSTED:?\s{0,2}$|StatusRuntimeException: RESOURCE_EXHAUSTED\s{0,2}$|ResourceExhausted: (?:429 )?(?:None)?\s{0,2}$",
     re.IGNORECASE,
 )
-_SAID_DETAILS = re.compile(r"(?:details\s?=\s?|grpc[-_]message\\?[\"']?\s{0,2}:\s{0,2})\\?[\"'](?!\\?[\"'])\S", re.IGNORECASE)
+_SAID_DETAILS = re.compile(
+    r"(?:details?\s?=\s?|(?:\bmessage|\bself): ?|grpc[-_]message\\?[\"']?\s{0,2}:\s{0,2})\\?[\"'](?!\\?[\"'])\S", re.IGNORECASE
+)
 _SEEN_AT = re.compile(r"(?P<who>[A-Za-z][A-Za-z _-]{1,24}?): ")
+_TWO_LINES = re.compile(r"(\bCode: [A-Z]\w{1,30})\s{1,40}(Message:)")
+"""grpcurl writes code and message one below the other."""
 _WHO = frozenset(
     {"client", "server", "controller", "caller", "service", "subscription", "monitoring", "request log", "platform", "gateway", "proxy"}
 )
@@ -123,7 +149,7 @@ class Line:
 
 def read_lines(texts: Sequence[str]) -> tuple[Line, ...]:
     """Every line that is read, with its number."""
-    flat = [piece for text in texts for piece in text.splitlines() if piece.strip()]
+    flat = [piece for text in texts for piece in _TWO_LINES.sub(r"\1 \2", text).splitlines() if piece.strip()]
     numbered = list(enumerate(flat, start=1))
     if len(numbered) > MAX_LINES:
         numbered = [*numbered[: MAX_LINES // 5], *numbered[-(MAX_LINES - MAX_LINES // 5) :]]
@@ -163,6 +189,9 @@ def _grpc(text: str) -> str | None:
             code = _SQUASHED.get(found[1].replace("_", "").replace(" ", "").upper())
             if code is not None:
                 return code
+    described = _DESCRIPTION.search(text)
+    if described is not None and described[1].lower() in _DESCRIBED_CODE:
+        return _DESCRIBED_CODE[described[1].lower()]
     numbered = _NUMBERED_CODE.search(text)
     if numbered is not None and int(numbered[1]) < len(CODES):
         return CODES[int(numbered[1])]

@@ -168,7 +168,7 @@ class Load:
             for each in self.measures.named("request_count")
             if "instance" in (each.point.get("per"), each.labels.get("per")) and each.value
         ]
-        return found[0] if found else None
+        return max(found, key=lambda each: (each.value or 0.0, each.key), default=None)
 
     # --- Latency, queue, batches ----------------------------------------------------------------------------------------------------
 

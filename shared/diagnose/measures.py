@@ -6,6 +6,7 @@ never counts as zero.
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -59,6 +60,15 @@ _PER = {
 }
 _RATES = {"rps": 1.0, "qps": 1.0, "hz": 1.0, "rpm": 1 / 60.0}
 _PERCENT_FROM = 1.5
+_AGES = {"minutes_ago": 60.0, "seconds_ago": 1.0, "hours_ago": 3600.0}
+_PLAIN = re.compile(r"-?\d{1,12}(?:\.\d{1,6})?")
+_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
+_SENSES = (
+    ("before", "start", "first", "earlier", "calm", "baseline"),
+    ("during", "dip", "spike", "load", "peak"),
+    ("after", "now", "last", "end"),
+)
+"""Words for a point's time, from early to late."""
 _PREFIXES = ("prometheus_googleapis_com_", "workload_googleapis_com_", "custom_googleapis_com_")
 _ENDINGS = re.compile(r"_(?:counter|gauge|histogram|summary|unknown)$")
 _DURATION = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s?(ms|s|m|min|h|d|w)?")
@@ -88,10 +98,14 @@ class Measure:
         return any(label in _POINTS for label in self.point)
 
     @property
+    def window(self) -> str:
+        """Over how long a time the value was made, as the key says it; empty where it does not."""
+        return self.point.get("window") or self.labels.get("window") or ""
+
+    @property
     def span_seconds(self) -> float | None:
         """How long a time the value is made of (`{window=14d}`); None where the key does not say."""
-        said = self.point.get("window") or self.labels.get("window")
-        found = _DURATION.fullmatch(said.strip()) if said else None
+        found = _DURATION.fullmatch(self.window.strip())
         return float(found[1]) * _DURATION_S[found[2]] if found is not None else None
 
 
@@ -107,9 +121,10 @@ class Measures:
         return tuple(measure for name in names for measure in self.by_name.get(name, ()))
 
     def pick(self, *names: str, statistics: Sequence[str] = (), where: Callable[[Mapping[str, str]], bool] | None = None) -> Measure | None:
-        """The known value whose statistic stands first in `statistics` (empty: any); of a series its newest point.
+        """The known value whose statistic stands first in `statistics` (empty: any), whatever the order they are given in.
 
-        `where` looks at the labels.
+        `where` looks at the labels. A value without labels is of the whole and comes first; of several with labels it is the largest, of
+        points of a series the newest.
         """
         known = [each for each in self.named(*names) if each.value is not None and (where is None or where(each.labels))]
         wanted = [each for each in known if not statistics or each.statistic in statistics]
@@ -118,20 +133,25 @@ class Measures:
         best = min((statistics.index(each.statistic) if statistics else 0) for each in wanted)
         same = [each for each in wanted if not statistics or statistics.index(each.statistic) == best]
         plain = [each for each in same if not each.is_point]
-        return plain[0] if plain else newest(same)
+        whole = [each for each in plain if not each.labels] or plain
+        return max(whole, key=_size) if whole else newest(same)
 
     def total(self, *names: str, statistics: Sequence[str], where: Callable[[Mapping[str, str]], bool]) -> float | None:
-        """The sum of the known values with such labels, of the first statistic of which there is one; None without any."""
-        for statistic in statistics:
-            found = [
-                each.value
-                for each in self.named(*names)
-                if each.value is not None and each.statistic == statistic and not each.is_point and where(each.labels)
-            ]
-            if found:
-                return sum(found)
-        picked = self.pick(*names, statistics=statistics, where=where)
-        return picked.value if picked is not None else None
+        """The sum of the known values with such labels, of the first statistic of which there is one; None without any.
+
+        Only what was measured at the same time or over the same window is added up: of several windows the largest sum counts, of points
+        those of the newest time.
+        """
+        known = [each for each in self.named(*names) if each.value is not None and where(each.labels)]
+        for points in (False, True):
+            for statistic in statistics:
+                found = [each for each in known if each.statistic == statistic and each.is_point is points]
+                if points and found:
+                    last = newest(found)
+                    found = [each for each in found if each.point == last.point]
+                if found:
+                    return max(_sums(found))
+        return None
 
     def series(self, *names: str) -> tuple[Measure, ...]:
         """The known points of series of these names, in their order."""
@@ -149,9 +169,43 @@ class Measures:
 
 
 def newest(points: Sequence[Measure]) -> Measure:
-    """The point least long ago where the points say it, else the last one given."""
-    ages = [(float(age), each) for each in points for label, age in each.point.items() if label.endswith("_ago") and _is_number(age)]
-    return min(ages, key=lambda pair: pair[0])[1] if len(ages) == len(points) else points[-1]
+    """The point least long ago as the points say it; of points of one time, or whose times cannot be compared, the largest."""
+    return max(points, key=lambda each: (when(each), _size(each)))
+
+
+def when(point: Measure) -> tuple[str, float]:
+    """When a point was: its date, then its time; a later one compares greater, whatever the order in which they are given.
+
+    Ages (`minutes_ago=5`) and plain numbers count as such, times of day and dates by their digits, `before`, `during` and `after` by their
+    sense.
+    """
+    for label, text in point.point.items():
+        if label not in _POINTS:
+            continue
+        said = text.strip().lower()
+        if label.endswith("_ago"):
+            age = _DURATION.fullmatch(said)
+            return ("", -float(age[1]) * (_DURATION_S[age[2]] if age[2] else _AGES[label])) if age is not None else ("", -math.inf)
+        if _PLAIN.fullmatch(said):
+            return "", float(said)
+        clock = _CLOCK.search(said)
+        if clock is not None:
+            return said[: clock.start()], float(clock[1]) * 3600 + float(clock[2]) * 60 + float(clock[3] or 0)
+        sense = next((rank for rank, words in enumerate(_SENSES) if any(word in said for word in words)), None)
+        return (said, 0.0) if sense is None else ("", float(sense))
+    return "", -math.inf
+
+
+def _size(measure: Measure) -> tuple[float, str]:
+    return (measure.value if measure.value is not None else -math.inf), measure.key
+
+
+def _sums(measures: Sequence[Measure]) -> list[float]:
+    """The values added up, each window by itself."""
+    windows: defaultdict[str, list[float]] = defaultdict(list)
+    for each in measures:
+        windows[each.window].append(each.value or 0.0)
+    return [math.fsum(values) for values in windows.values()]
 
 
 def read_measures(metrics: Mapping[str, float | None]) -> Measures:
@@ -169,15 +223,17 @@ def read_measure(key: str, value: float | None) -> Measure:
     found = _KEY.fullmatch(" ".join(key.split()))
     if found is None:
         return Measure(key, canonical(key), {}, "value", {}, "", number, number)
+    labels, point = _labels(found["labels"]), _labels(found["point"])
+    point |= {label: labels.pop(label) for label in list(labels) if label in _POINTS and label not in point}
     statistic = (found["statistic"] or "value").lower()
     unit = (found["unit"] or "").strip()
     name = canonical(found["name"])
     return Measure(
         key=key,
         name=name,
-        labels=_labels(found["labels"]),
+        labels=labels,
         statistic=_STATISTICS.get(statistic, statistic),
-        point=_labels(found["point"]),
+        point=point,
         unit=unit,
         value=None if number is None else _in_one_unit(number, unit, name),
         raw=number,
@@ -218,7 +274,3 @@ def _in_one_unit(number: float, unit: str, name: str) -> float:
 def _by_name(name: str) -> float:
     """Without a unit: TF Serving measures time in microseconds, Cloud Run in milliseconds."""
     return 1e-3 if name.startswith("tensorflow_") and ("latency" in name or name.endswith("usecs")) else 1.0
-
-
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"\d{1,9}(?:\.\d{1,6})?", text) is not None

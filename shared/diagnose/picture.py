@@ -16,6 +16,7 @@ from shared.lint.checking import resolved
 from shared.lint.deployment import Deployment
 from shared.lint.given import Given
 
+_GRPC_WORDS = ("StatusCode", "rpc error", "StatusRuntimeException", "GRPC::", "RpcException")
 SIGNATURES = (*signatures_server.TABLE, *signatures_platform.TABLE, *signatures_callers.TABLE)
 
 
@@ -76,9 +77,9 @@ class Picture:
     @cached_property
     def grpc_client(self) -> bool:
         """Whether some caller speaks gRPC."""
-        return any(
-            line.grpc is not None and line.http is None and ("StatusCode" in line.text or "rpc error" in line.text) for line in self.lines
-        )
+        if self.saw("not-grpc", "platform-answered") is not None:
+            return True
+        return any(line.grpc is not None and line.http is None and any(word in line.text for word in _GRPC_WORDS) for line in self.lines)
 
     @cached_property
     def log_text(self) -> str:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 
-from shared.diagnose import rules_control, rules_refusals, rules_speed, rules_start, rules_versions
+from shared.diagnose import rules_breaks, rules_control, rules_refusals, rules_speed, rules_start, rules_versions
 from shared.diagnose.answer import Cause
 from shared.diagnose.board import Board, Suspicion, as_cause
 from shared.diagnose.picture import Picture
 
-_RULES = (*rules_refusals.RULES, *rules_start.RULES, *rules_versions.RULES, *rules_speed.RULES, *rules_control.RULES)
+_RULES = (*rules_refusals.RULES, *rules_breaks.RULES, *rules_start.RULES, *rules_versions.RULES, *rules_speed.RULES, *rules_control.RULES)
 _SPECIFIC_ENOUGH = 0.5
 _LEAST = 0.15
 """Suspicions below this are not shown."""
@@ -30,6 +30,44 @@ _CAPACITY = (
     "concurrency-too-high",
     "compute-bound-model",
 )
+
+_REFUSED = frozenset(
+    {
+        "gpu-quota-refused",
+        "cpu-memory-quota-refused",
+        "gpu-surge-at-rollout",
+        "admin-api-rate-limit",
+        "stale-etag",
+        "revision-name-conflict",
+    }
+)
+"""Refusals whose words are exact: the same line then says nothing about the form of the request."""
+_CANDIDATE, _NEXT_CANDIDATE = 0.3, 0.03
+_MOST_OPEN = 2
+
+CANDIDATES: Mapping[str, tuple[str, ...]] = {
+    "not-listening": ("port-mismatch", "startup-window-too-short", "server-config-invalid", "model-load-failed"),
+    "startup-probe": ("startup-window-too-short", "port-mismatch", "probe-misconfigured"),
+    "condition-failed": ("port-mismatch", "startup-window-too-short", "model-load-failed"),
+    "malformed": ("host-memory-exceeded", "socket-exhaustion", "protocol-mismatch"),
+    "platform-answered": ("scale-out-lag", "host-memory-exceeded", "protocol-mismatch"),
+    "no-instance": ("instance-cap-reached", "scale-out-lag"),
+    "no-instance-500": ("scale-out-lag",),
+    "ended": ("server-config-invalid", "model-load-failed", "host-memory-exceeded"),
+    "killed": ("host-memory-exceeded", "probe-misconfigured"),
+    "transport-closed": ("protocol-mismatch", "host-memory-exceeded"),
+    "deadline": ("request-timeout", "queue-too-deep", "scale-out-lag"),
+    "upstream-timeout": ("request-timeout",),
+    "reload-call": ("reload-not-effective",),
+    "load-failed": ("model-load-failed", "partial-upload"),
+    "unknown-argument": ("server-config-invalid",),
+    "servable-not-found": ("version-unloaded", "version-load-gave-up"),
+    "reconciling": ("rollout-in-progress",),
+    "condition-open": ("rollout-in-progress",),
+    "latest-created": ("rollout-in-progress",),
+    "retrying": ("retry-amplification", "instance-cap-reached"),
+}
+"""Signs that are well known and do not tell the cause by themselves, and the causes that are behind them, the likeliest first."""
 
 EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "retry-amplification": _CAPACITY,
@@ -76,7 +114,7 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "queue-too-deep": ("compute-bound-model",),
     "gpu-unused": ("cpu-bound-host", "batch-underfilled", "over-provisioned"),
     "batch-timeout-latency": ("batch-underfilled", "queue-too-deep", "over-provisioned"),
-    "reload-not-effective": ("request-timeout",),
+    "reload-not-effective": ("request-timeout", "version-unloaded", "no-fault"),
     "metric-name-wrong": ("insufficient-data", "over-provisioned"),
     "request-rows-over-limit": ("model-not-batchable",),
     "protocol-mismatch": ("instance-cap-reached",),
@@ -111,6 +149,7 @@ def in_order(board: Board) -> list[Suspicion]:
 def _by_texts(picture: Picture, board: Board) -> None:
     """What the words of the log say by themselves; lines that say the same count once, and are numbered."""
     first: dict[str, list[int]] = {}
+    exact = {sighting.line.number for sighting in picture.seen if sighting.signature.cause in _REFUSED}
     for sighting in picture.seen:
         if sighting.signature.cause is not None:
             first.setdefault(sighting.signature.sign, []).append(sighting.line.number)
@@ -118,6 +157,8 @@ def _by_texts(picture: Picture, board: Board) -> None:
     for sighting in picture.seen:
         signature = sighting.signature
         if signature.cause is None or signature.sign in done:
+            continue
+        if signature.cause == "api-request-invalid" and sighting.line.number in exact:
             continue
         done.add(signature.sign)
         others = len(set(first[signature.sign])) - 1
@@ -188,5 +229,31 @@ def _fall_back(picture: Picture, board: Board) -> None:
     if alert is not None:
         name = alert.get("condition_name") or alert.get("policy_name") or "its condition"
         what.append(f"the alert says that {str(name)[:100]!r} is {str(alert.get('state') or 'open')[:20]}, and not why")
-    sentence = "; ".join(what) or "what was given fits no cause"
-    board.support("insufficient-data", 0.7, f"{sentence}: nothing can be said of the cause from it")
+    open_lines = _without_a_cause(picture, board)
+    if what or not open_lines:
+        sentence = "; ".join(what) or "what was given fits no cause"
+        board.support("insufficient-data", 0.7, f"{sentence}: nothing can be said of the cause from it")
+    for sentence in open_lines:
+        board.support("insufficient-data", 0.6, sentence)
+
+
+def _doubted(board: Board, cause: str) -> bool:
+    suspicion = board.suspicions.get(cause)
+    return suspicion is not None and bool(suspicion.doubts)
+
+
+def _without_a_cause(picture: Picture, board: Board) -> list[str]:
+    """Lines that are known and leave the cause open: each with the causes that it may have, which are named with little confidence."""
+    found: list[str] = []
+    for sighting in picture.seen:
+        listed = CANDIDATES.get(sighting.signature.sign, ())
+        candidates = [cause for cause in listed if cause not in board.ruled_out and not _doubted(board, cause)]
+        if not candidates or len(found) == _MOST_OPEN:
+            continue
+        for place, cause in enumerate(candidates):
+            if cause not in board.suspicions:
+                board.support(cause, _CANDIDATE - place * _NEXT_CANDIDATE, str(sighting), by_text=True)
+        sentence = f"{sighting}; the line leaves the cause open: {', '.join(candidates)}"
+        if sentence not in found:
+            found.append(sentence)
+    return found

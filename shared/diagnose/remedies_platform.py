@@ -13,6 +13,7 @@ SCALING: tuple[KnownRemedy, ...] = (
         risk="Cost; refused above the GPU quota. A maximum on the revision (`--max-instances`) is a second bound, and changing it is a "
         "new revision.",
         how="gcloud beta run services update ranker --max=6",
+        risk_without_gpu="Cost. A maximum on the revision (`--max-instances`) is a second bound, and changing it is a new revision.",
     ),
     KnownRemedy(
         name="raise-min-instances",
@@ -21,6 +22,7 @@ SCALING: tuple[KnownRemedy, ...] = (
         new_revision=False,
         risk="Cost: a warm GPU instance is billed in full while it idles, about 764 dollars a month for the smallest with an nvidia-l4.",
         how="gcloud run services update ranker --min=2",
+        risk_without_gpu="Cost: a warm instance is billed while it idles, its CPU at a lower rate where CPU is only given to requests.",
     ),
     KnownRemedy(
         name="lower-min-instances",
@@ -168,6 +170,7 @@ PLATFORM: tuple[KnownRemedy, ...] = (
         new_revision=True,
         risk="GPUs for both revisions until the old one ends.",
         how="gcloud run services update ranker --update-labels=restarted=2026-12-01",
+        risk_without_gpu="Instances of both revisions until the old one ends.",
     ),
     KnownRemedy(
         name="move-traffic",

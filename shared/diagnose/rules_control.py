@@ -2,16 +2,18 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from shared.diagnose.board import Board
 from shared.diagnose.load_seen import FRESH_SECONDS, NOISE, Load, number
 from shared.diagnose.measures import Measure
 from shared.diagnose.metric_names import is_real, is_related
 from shared.diagnose.picture import Picture
+from shared.diagnose.traffic_seen import LATEST, newest_ready, traffic_shares
+from shared.lint.query_rules import query_rules
 
 _QUERIED = re.compile(r"metric\.type\s?=\s?\\?[\"']?(?P<type>[A-Za-z0-9_.:/-]{3,200})|(?P<bare>run\.googleapis\.com/[a-z_/]{3,100})")
-_REVISION = re.compile(r"(?P<revision>[a-z][a-z0-9-]{1,58}-\d{5}-[a-z0-9]{3,10}|[a-z][a-z0-9-]{2,60})\s?[:=]?\s?(?P<percent>\d{1,3}) ?%")
+_NOT_SETTLED = ("in-progress", "reconciling", "condition-failed", "condition-open", "no-gpu-left", "startup-probe", "not-listening")
+"""Signs of a revision that is not ready, or not yet."""
 _FEW = 10.0
 """Samples below which a tail says nothing."""
 _CONFLICT = re.compile(r"\b409\b|\bABORTED\b|\bAborted\b")
@@ -37,43 +39,17 @@ def conflicts(picture: Picture, board: Board) -> None:
         board.support("stale-etag", 0.5, bare.quoted(), by_text=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """The part of the traffic that a revision gets by configuration."""
-
-    revision: str
-    percent: float
-    told: str
-
-
-def traffic_shares(picture: Picture) -> list[Share]:
-    """What traffic names, by the service's description, else by the log."""
-    found = []
-    targets = picture.deployment.service.get("traffic")
-    for target in targets if isinstance(targets, list) else []:
-        if isinstance(target, dict) and isinstance(target.get("revision"), str) and target.get("percent"):
-            percent = float(target["percent"])
-            found.append(Share(target["revision"], percent, f"traffic gives {percent:g} % to {target['revision']}"))
-    if found or isinstance(targets, list):
-        return found
-    for line in picture.lines:
-        if "traffic" in line.text.lower():
-            found.extend(Share(each["revision"], float(each["percent"]), line.quoted()) for each in _REVISION.finditer(line.text))
-    return found
-
-
 def pinned(picture: Picture, board: Board) -> None:
     """A newer revision that is ready, and traffic that names an older one."""
-    if picture.saw("in-progress", "reconciling", "condition-failed", "no-gpu-left", "startup-probe", "not-listening") is not None and (
-        not picture.saw("condition-succeeded")
-    ):
+    if picture.saw(*_NOT_SETTLED) is not None and picture.saw("condition-succeeded") is None:
         return
-    newest = _newest_ready(picture)
+    newest = newest_ready(picture)
     shares = [share for share in traffic_shares(picture) if share.percent > 0]
-    if newest is not None and shares and all(share.revision != newest[0] for share in shares):
+    if newest is not None and shares and all(share.revision not in {newest[0], LATEST} for share in shares):
         board.support("traffic-pinned", 0.7, newest[1], by_text=True)
         board.support("traffic-pinned", 0.6, shares[0].told)
-    rates = {each.labels["revision_name"]: each for each in picture.measures.named("request_count") if "revision_name" in each.labels}
+    names = {each.labels["revision_name"] for each in picture.measures.named("request_count") if "revision_name" in each.labels}
+    rates = {name: rate for name in sorted(names) if (rate := _rate_of(picture, name)) is not None}
     silent = [each for each in rates.values() if each.value == 0]
     served = [each for each in rates.values() if each.value]
     if silent and served and (newest is None or any(each.labels["revision_name"] == newest[0] for each in silent)):
@@ -82,19 +58,13 @@ def pinned(picture: Picture, board: Board) -> None:
             board.support("traffic-pinned", 0.4, f"{silent[0]}, while {served[0]}")
 
 
-def _newest_ready(picture: Picture) -> tuple[str, str] | None:
-    sighting = picture.last("latest-ready")
-    if sighting is not None:
-        return str(sighting.match["revision"]), str(sighting)
-    status = picture.deployment.service.get("latestReadyRevision")
-    if isinstance(status, str) and status:
-        return status.rpartition("/")[2], f"latestReadyRevision is {status}"
-    return None
+def _rate_of(picture: Picture, revision: str) -> Measure | None:
+    return picture.measures.pick("request_count", where=lambda labels: labels.get("revision_name") == revision)
 
 
 def queries(picture: Picture, board: Board) -> None:
     """Queries for names that do not exist, and aligners that are refused."""
-    wrong = [each for each in picture.measures.all if _is_wrong_name(each)]
+    wrong = sorted((each for each in picture.measures.all if _is_wrong_name(each)), key=lambda each: (each.value is not None, each.key))
     for measure in wrong[:2]:
         board.support("metric-name-wrong", 0.75 if measure.value is None else 0.3, f"{measure}: there is no metric of that name")
     for line in picture.lines:
@@ -102,15 +72,10 @@ def queries(picture: Picture, board: Board) -> None:
         if any(is_real(name) is False for name in names):
             empty = any(each.line is line for each in picture.all_seen("query-empty", "metric-unknown"))
             board.support("metric-name-wrong", 0.8 if empty else 0.55, f"{line.quoted()} [there is no metric of that name]", by_text=True)
-    if picture.given.alert_policy is not None:
-        for name in dict.fromkeys(found["type"] or found["bare"] for found in _QUERIED.finditer(picture.given.alert_policy.text)):
-            if is_real(name) is False:
-                board.support(
-                    "metric-name-wrong",
-                    0.7,
-                    f"{picture.given.alert_policy.file} asks for {name}, and there is no such metric",
-                    by_text=True,
-                )
+    for finding in query_rules(picture.deployment):
+        unknown = picture.measures.unknown
+        beside = f"; {unknown[0]}" if unknown else ""
+        board.support("metric-name-wrong", 0.8 if unknown else 0.7, f"{finding.where}: {finding.message}{beside}", by_text=True)
     if is_real(picture.alert_metric) is False:
         board.support("metric-name-wrong", 0.5, f"the alert watches {picture.alert_metric}, and there is no such metric", by_text=True)
     if board.confidence("metric-name-wrong"):

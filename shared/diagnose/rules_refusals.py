@@ -1,11 +1,10 @@
-"""Rules for refusals and breaks while serving: RESOURCE_EXHAUSTED, UNAVAILABLE, 429, 5xx. Pure.
+"""Rules for refusals while serving: RESOURCE_EXHAUSTED, UNAVAILABLE, 429, 5xx. Pure.
 
 One code has many sources: gRPC 8 comes from the server's thread quota, the GPU's allocator, the batching queue, the client's own
 library and the Admin API; gRPC 14 from the batching queue and, as a translated 429, 502, 503 or 504, from Cloud Run. The text tells,
 then whether the request reached TF Serving at all.
 """
 
-import re
 from collections.abc import Callable
 
 from shared.diagnose.board import Board
@@ -13,26 +12,24 @@ from shared.diagnose.load_seen import NOISE, above, below, number
 from shared.diagnose.picture import Picture
 from shared.diagnose.signatures import Sighting
 
-_GPU_FULL, _HOST_FULL = 0.95, 0.95
+_GPU_FULL = 0.95
 _GAP = 0.05
 """Share of Cloud Run's requests that TF Serving does not count, from which it is no noise."""
-_MALFORMED_RATE = 800.0
-"""Requests a second and instance over HTTP/1, from which sockets run out (Cloud Run's troubleshooting page)."""
 _RETRIES = 2.0
 _LONG_START_MS = 10_000.0
 _LONG_PENDING_MS = 1_000.0
-_MAX_HTTP1_MIB = 32.0
 _NEAR = 0.9
-_TOO_MANY, _BROKEN, _LATE, _LARGE = 429, 500, 504, 413
+_TOO_MANY, _BROKEN, _LATE = 429, 500, 504
 """HTTP statuses."""
-_TRANSLATED = re.compile(r"http2 header|http status", re.IGNORECASE)
+DEVICE_FULL = ("gpu-oom", "device-oom")
+"""Signs of a full card."""
 
 
 def thread_quota(picture: Picture, board: Board) -> None:
     """Code 8 with nothing in it; refused calls never reach TF Serving's own counter."""
     load, settings = picture.load, picture.settings
     empty = next((line for line in picture.lines if line.grpc == "RESOURCE_EXHAUSTED" and line.details_empty), None)
-    told = picture.saw("gpu-oom", "wait-timeout", "message-limit", "sent-message-limit", "api-rate", "gpu-quota", "cpu-memory-quota")
+    told = picture.saw(*DEVICE_FULL, "wait-timeout", "message-limit", "sent-message-limit", "api-rate", "gpu-quota", "cpu-memory-quota")
     if empty is not None:
         board.support(
             "server-thread-quota",
@@ -82,7 +79,10 @@ def gpu_memory(picture: Picture, board: Board) -> None:
     """The GPU's allocator; high GPU memory alone is normal, TensorFlow takes it at start."""
     load = picture.load
     own = load.refusing("RESOURCE_EXHAUSTED")
-    if picture.saw("gpu-oom") is not None:
+    if picture.saw(*DEVICE_FULL) is not None:
+        if picture.saw("gpu-oom") is None and picture.deployment.complete and not picture.settings.gpu:
+            board.doubt("gpu-out-of-memory", 0.8, "the service has no GPU")
+            board.support("host-memory-exceeded", 0.75, f"{picture.saw(*DEVICE_FULL)}; the service has no GPU", by_text=True)
         if above(load.gpu_memory, _GPU_FULL):
             board.support("gpu-out-of-memory", 0.3, f"{load.gpu_memory}")
         if below(load.memory, _NEAR):
@@ -97,7 +97,9 @@ def wait_timeout(picture: Picture, board: Board) -> None:
     """Deadlines that pass in the batching queue."""
     load, deadline = picture.load, picture.given.workload.client_deadline_ms
     own = load.refusing("RESOURCE_EXHAUSTED")
-    if picture.saw("wait-timeout") is None and not (above(own, 1e-9) and _queue_past_deadline(picture) and picture.saw("gpu-oom") is None):
+    if picture.saw("wait-timeout") is None and not (
+        above(own, 1e-9) and _queue_past_deadline(picture) and picture.saw(*DEVICE_FULL) is None
+    ):
         return
     if above(own, 1e-9):
         board.support("batch-queue-wait-timeout", 0.3, f"{own}: TF Serving itself refuses")
@@ -163,9 +165,7 @@ def no_instance(picture: Picture, board: Board) -> None:
 
 def _told_of_no_instance(picture: Picture) -> tuple[str, bool, bool] | None:
     """What says that no instance was free, whether it is a text, and whether it was a 500; None where nothing does."""
-    translated = next(
-        (line for line in picture.lines if line.http == _TOO_MANY and line.grpc is not None and _TRANSLATED.search(line.text)), None
-    )
+    translated = next((each.line for each in picture.all_seen("platform-answered") if each.line.http == _TOO_MANY), None)
     if translated is not None:
         return (
             f"{translated.quoted()} [a gRPC client shows a plain HTTP 429 of Cloud Run so; TF Serving's own refusals carry its text]",
@@ -199,7 +199,7 @@ def _is_platforms(picture: Picture) -> bool:
     if picture.settings.protocol == "grpc":
         return True
     own = picture.load.served("RESOURCE_EXHAUSTED")
-    return not above(own, 1e-9) and picture.saw("wait-timeout", "gpu-oom") is None
+    return not above(own, 1e-9) and picture.saw("wait-timeout", *DEVICE_FULL) is None
 
 
 def _about_an_api(sighting: Sighting) -> bool:
@@ -223,42 +223,6 @@ def slow_scale_out(picture: Picture, board: Board) -> None:
         board.support("scale-out-lag", 0.15, "no instance is kept warm (minimum 0)")
     if picture.at_maximum is False:
         board.support("scale-out-lag", 0.2, f"{load.instances}, below the maximum of {settings.max_instances}")
-
-
-def host_memory(picture: Picture, board: Board) -> None:
-    """Instances ended at the container's memory limit."""
-    load = picture.load
-    if above(load.memory, _HOST_FULL) and (board.confidence("host-memory-exceeded") or picture.saw("malformed", "ended") is not None):
-        board.support("host-memory-exceeded", 0.4, f"{load.memory}")
-    if picture.saw("malformed") is not None and picture.saw("memory-limit", "killed", "host-oom") is None:
-        if below(load.memory, 0.9):
-            board.doubt("host-memory-exceeded", 0.8, f"{load.memory}")
-        elif not load.memory:
-            board.support("host-memory-exceeded", 0.25, f"{picture.saw('malformed')}", by_text=True)
-
-
-def sockets(picture: Picture, board: Board) -> None:
-    """Many short HTTP/1 requests on one instance."""
-    load, settings = picture.load, picture.settings
-    malformed, refused = picture.saw("malformed"), load.answered("503")
-    each = number(load.per_instance)
-    if each is None and load.answered_all and load.instance_total:
-        each = load.answered_all / load.instance_total
-    if each is None or each <= _MALFORMED_RATE or (malformed is None and not refused):
-        return
-    board.support(
-        "socket-exhaustion",
-        0.7,
-        str(malformed) if malformed is not None else f"{refused:g} requests a second end as 503",
-        by_text=malformed is not None,
-    )
-    board.support("socket-exhaustion", 0.5, f"one instance gets {each:g} requests a second; over HTTP/1 its sockets run out from about 800")
-    if picture.saw("memory-limit", "killed") is not None or above(load.memory, _HOST_FULL):
-        board.doubt("socket-exhaustion", 0.8, "instances run out of memory")
-    if above(load.starts, 1):
-        board.doubt("socket-exhaustion", 0.3, f"{load.starts}: instances restart, which sockets do not explain")
-    if settings.h2c:
-        board.doubt("socket-exhaustion", 0.6, "the container port speaks HTTP/2")
 
 
 def timeouts(picture: Picture, board: Board) -> None:
@@ -285,25 +249,14 @@ def timeouts(picture: Picture, board: Board) -> None:
         board.support("request-timeout", 0.3, f"{settings.rows} rows take {longest:g} ms, and the REST time-out is {rest:g} ms")
 
 
-def too_large(picture: Picture, board: Board) -> None:
-    """413 of Google's front end."""
-    size = picture.given.workload.request_mib
-    line = next((line for line in picture.lines if line.http == _LARGE), None)
-    rate = picture.load.answered("413")
-    if line is not None:
-        board.support("request-too-large", 0.75, line.quoted(), by_text=True)
-    elif rate:
-        board.support("request-too-large", 0.7, f"{rate:g} requests a second are answered 413")
-    if size is not None and size > _MAX_HTTP1_MIB and board.confidence("request-too-large"):
-        board.support(
-            "request-too-large", 0.4, f"a request has {size:g} MiB, and over HTTP/1 Google's front end takes {_MAX_HTTP1_MIB:g} MiB"
-        )
-
-
 def retries(picture: Picture, board: Board) -> None:
     """The callers' own repetitions are the load."""
     measures = picture.measures
-    per_call = next((each for each in measures.known if "attempts_per" in each.name or "attempts_pr" in each.name), None)
+    per_call = max(
+        (each for each in measures.known if "attempts_per" in each.name or "attempts_pr" in each.name),
+        key=lambda each: each.value or 0.0,
+        default=None,
+    )
     attempts = measures.pick("client_attempts", "client_attempt_count", "client_retries", statistics=("rate", "value", "count"))
     calls = measures.pick(
         "client_calls",
@@ -320,7 +273,11 @@ def retries(picture: Picture, board: Board) -> None:
     if attempts is not None and calls is not None and calls.value and (attempts.value or 0) / calls.value >= _RETRIES:
         factor = (attempts.value or 0) / calls.value
         board.support("retry-amplification", 0.75, f"{attempts} for {calls}: {factor:.1f} attempts for each")
-    repeated = next((each for each in measures.known if each.name.startswith("client_retr") and each.statistic == "ratio"), None)
+    repeated = max(
+        (each for each in measures.known if each.name.startswith("client_retr") and each.statistic == "ratio"),
+        key=lambda each: each.value or 0.0,
+        default=None,
+    )
     if factor is None and repeated is not None and (repeated.value or 0) >= _RETRIES / 2:
         factor = 1 + (repeated.value or 0)
         board.support("retry-amplification", 0.7, f"{repeated}: as many repetitions as calls, or more")
@@ -368,10 +325,7 @@ RULES: tuple[Callable[[Picture, Board], None], ...] = (
     queue_full,
     no_instance,
     slow_scale_out,
-    host_memory,
-    sockets,
     timeouts,
-    too_large,
     retries,
     protocols,
 )

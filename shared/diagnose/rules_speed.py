@@ -7,7 +7,7 @@ grow with the load. How full the batches are, how long requests wait and how s(b
 from collections.abc import Callable
 
 from shared.diagnose.board import Board
-from shared.diagnose.load_seen import above, below, number
+from shared.diagnose.load_seen import NOISE, above, below, number
 from shared.diagnose.picture import Picture
 
 _BUSY_GPU, _FULL_GPU, _FREE_GPU, _IDLE_GPU = 0.85, 0.9, 0.8, 0.4
@@ -18,8 +18,15 @@ _FULL_BATCH, _THIN_BATCH = 0.8, 0.5
 _LINEAR, _SUBLINEAR = 0.8, 0.6
 _MAX_GPU_THREADS = 4
 _LONG_QUEUE_MS = 1_000.0
+_LONG_LATENCY_MS = 1_000.0
+_TAILS = frozenset({"p99", "p95", "p90", "max"})
+_BY_LOAD = ("queue-too-deep", "compute-bound-model", "concurrency-too-high")
+"""Causes that say that a card has too much to do. Thin batches and waits for nobody are a waste whatever was promised."""
+_WAITED_BATCHES, _SLOW_BATCHES = 2.0, 4.0
+"""Times of a full batch that a wait, or a slow request, takes from which requests stand in line."""
 _DAY_S, _LONG_S = 86_400.0, 6 * 3_600.0
 _LOW_USE = 0.2
+_MIDDLES = frozenset({"mean", "p50"})
 _WASTED_PADDING = 0.25
 
 
@@ -206,6 +213,51 @@ def compute_bound(picture: Picture, board: Board) -> None:
         board.doubt("compute-bound-model", 0.4, f"{load.queue_wait}: most of the time is waiting")
 
 
+def slow_or_refusing(picture: Picture) -> str | None:
+    """What says that the instances are too slow for their load; None where nothing does, or where latency is inside what is promised.
+
+    GPU utilisation says it neither way: a card that reads 97 % may have room, because batches grow with the load.
+    """
+    load, settings, objective, slow = picture.load, picture.settings, picture.objective_ms, number(picture.load.latency)
+    refused = load.refusing("UNAVAILABLE")
+    if refused is not None:
+        return f"{refused}: requests are refused"
+    if objective is not None and slow is not None and slow > objective:
+        return f"{load.latency}, above the {objective:g} ms promised"
+    if at_ease(picture):
+        return None
+    batch, wait, deadline = (
+        settings.batch_time_ms(settings.execution_batch),
+        number(load.queue_wait),
+        picture.given.workload.client_deadline_ms,
+    )
+    if wait is not None and wait >= (_WAITED_BATCHES * batch if batch is not None else _LONG_QUEUE_MS):
+        return f"{load.queue_wait}: requests wait for the card"
+    if slow is not None and ((deadline is not None and slow > deadline) or (batch is not None and slow >= _SLOW_BATCHES * batch)):
+        beside = f"the callers wait {deadline:g} ms" if deadline is not None and slow > deadline else f"a full batch takes {batch:g} ms"
+        return f"{load.latency}, and {beside}"
+    if slow is not None and slow >= _LONG_LATENCY_MS and objective is None:
+        return f"{load.latency}"
+    late = picture.saw("deadline", "platform-timeout", "rest-timeout", "wait-timeout")
+    return str(late) if late is not None else None
+
+
+def at_ease(picture: Picture) -> bool:
+    """Whether latency is known to be inside what is promised, and nothing is refused."""
+    load, objective, slow = picture.load, picture.objective_ms, number(picture.load.latency)
+    if objective is None or slow is None or slow > objective or load.latency is None or load.latency.statistic not in _TAILS:
+        return False
+    whole = load.answered_all or load.served_all or 0.0
+    return not any((each.value or 0.0) > NOISE * whole for each in load.errors)
+
+
+def inside_the_promise(picture: Picture, board: Board) -> None:
+    """What is promised is kept, so that nothing is broken: a busy card is then no fault by itself."""
+    if at_ease(picture):
+        for cause in _BY_LOAD:
+            board.doubt(cause, 0.6, f"{picture.load.latency}, inside the {picture.objective_ms:g} ms promised, and nothing is refused")
+
+
 def high_concurrency(picture: Picture, board: Board) -> None:
     """One saturated card, and an autoscaler that counts only requests and CPU."""
     load, settings = picture.load, picture.settings
@@ -213,6 +265,9 @@ def high_concurrency(picture: Picture, board: Board) -> None:
     if most is None or flight is None or not above(load.gpu, _BUSY_GPU) or picture.at_maximum is True:
         return
     if flight >= _TARGET * most or above(load.cpu, _TARGET):
+        return
+    slowness = slow_or_refusing(picture)
+    if slowness is None:
         return
     board.support("concurrency-too-high", 0.5, f"{load.gpu}: the card is used up")
     board.support(
@@ -222,9 +277,7 @@ def high_concurrency(picture: Picture, board: Board) -> None:
     )
     if settings.concurrency_is_default:
         board.support("concurrency-too-high", 0.2, f"nobody chose the concurrency: {most} is a default")
-    objective, slow = picture.objective_ms, number(load.latency)
-    if objective is not None and slow is not None and slow > objective:
-        board.support("concurrency-too-high", 0.2, f"{load.latency}, above the {objective:g} ms promised")
+    board.support("concurrency-too-high", 0.2, slowness)
     if picture.at_maximum is False:
         board.support("concurrency-too-high", 0.2, f"{load.instances}, of {settings.max_instances} that may run")
     if flight <= 2:  # noqa: PLR2004 (one request and the next)
@@ -238,6 +291,7 @@ def over_provisioned(picture: Picture, board: Board) -> None:
     running = least if least is not None and least > 0 else (idle + (active or 0) if idle is not None else active)
     if not running or (load.answered_all is None and load.in_flight is None):
         return
+    flat = load.instances
     peak_use = number(load.gpu_peak) if load.gpu_peak is not None else number(load.cpu)
     if peak_use is None or peak_use >= _LOW_USE or (picture.objective_ms is not None and above(load.latency, picture.objective_ms / 2)):
         return
@@ -253,6 +307,8 @@ def over_provisioned(picture: Picture, board: Board) -> None:
     )
     if load.in_flight is not None:
         board.support("over-provisioned", 0.3, f"{load.in_flight}: never more at once")
+    if flat is not None and flat.statistic in _MIDDLES:
+        board.doubt("over-provisioned", 0.4, f"{flat}: a {flat.statistic} hides the hour that needs the others; ask for the maximum")
     span = load.span_seconds
     if span is not None and span >= _DAY_S:
         board.support("over-provisioned", 0.5, f"over {span / _DAY_S:g} days")
@@ -276,4 +332,5 @@ RULES: tuple[Callable[[Picture, Board], None], ...] = (
     compute_bound,
     high_concurrency,
     over_provisioned,
+    inside_the_promise,
 )

@@ -6,11 +6,30 @@ from collections.abc import Callable
 from shared.diagnose.board import Board
 from shared.diagnose.load_seen import above, number
 from shared.diagnose.picture import Picture
+from shared.diagnose.settings_seen import DEFAULT_STARTUP_WINDOW_S
 from shared.diagnose.signatures import Sighting
 
 _BUSY = 0.8
 _NEAR_ZERO = 0.01
-_ELAPSED = re.compile(r"elapsed:? (\d{1,6}(?:\.\d)?) ?s\b|for (\d{1,6}) ?s\b", re.IGNORECASE)
+_HELD_BYTES, _HELD_SHARE = 2.0**30, 0.2
+"""GPU memory in use from which somebody has opened the card."""
+_SPAN = r"(\d{1,6}(?:\.\d)?) ?(s|sec|seconds|m|min|minutes|h|hours?)\b"
+_ELAPSED = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"elapsed(?: time)?[:=]? {_SPAN}",
+        rf"\b(?:for|since|after|already|waiting|waited) (?:the last )?{_SPAN}",
+        rf"lasttransitiontime:? {_SPAN} ago",
+        rf"\b{_SPAN} (?:ago|elapsed|have passed)",
+    )
+)
+_DEADLINE = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (rf"deadline(?: of| is| was)?[:=]? ?{_SPAN}", rf"\b(?:of|within|at most|limit(?: of)?) {_SPAN}", rf"\b{_SPAN} deadline")
+)
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+_LONGEST_START_S = 1_800.0
+"""The longest start-up window that Cloud Run takes, with a GPU."""
 _STATUS_PATH = re.compile(r"/v1/models/[^/\s\"]+(?:/(?:versions|labels)/[^/\s\"]+)?(?:/metadata)?")
 _PROBED_PATH = re.compile(r"path \"?(/[^\s\"]*)")
 
@@ -20,12 +39,21 @@ def ports(picture: Picture, board: Board) -> None:
     failed = picture.saw("not-listening", "startup-probe")
     if failed is None:
         return
+    answered = picture.saw("probe-path")
+    if answered is not None:
+        board.doubt("port-mismatch", 0.9, f"{answered}")
+        return
     knocked = _knocked_port(picture)
     opened = _opened_ports(picture)
     if knocked is not None and opened and knocked not in opened:
         board.support("port-mismatch", 0.85, str(failed), by_text=True)
         listening = picture.saw("listening")
         board.support("port-mismatch", 0.5, f"{listening}; Cloud Run looks at port {knocked}")
+    elif knocked is None and (early := _listening_before(picture, failed)) is not None:
+        board.support("port-mismatch", 0.6, str(failed), by_text=True)
+        board.support(
+            "port-mismatch", 0.5, f"{early}, and after it Cloud Run still found nothing on its port, which is 8080 where none is set"
+        )
     elif knocked is not None and not opened and picture.settings.open_ports is not None and knocked not in picture.settings.open_ports:
         listed = ", ".join(map(str, sorted(picture.settings.open_ports))) or "none"
         board.support("port-mismatch", 0.7, str(failed), by_text=True)
@@ -34,6 +62,11 @@ def ports(picture: Picture, board: Board) -> None:
             board.doubt("port-mismatch", 0.2, f"{picture.last('loading')}: it had not finished loading either")
     elif knocked is not None and knocked in opened:
         board.doubt("port-mismatch", 0.9, f"{picture.saw('listening')}: that is the port Cloud Run looks at")
+
+
+def _listening_before(picture: Picture, failed: Sighting) -> Sighting | None:
+    """A line, before the verdict, by which the server had its port open."""
+    return next((each for each in picture.all_seen("listening") if each.line.number < failed.line.number), None)
 
 
 def _knocked_port(picture: Picture) -> int | None:
@@ -78,7 +111,7 @@ def window(picture: Picture, board: Board) -> None:
                 0.5,
                 f"a start takes {start_s:g} s by measurement, inside the window of {settings.startup_window_s:g} s",
             )
-    lasted = _lasted(picture, cut)
+    lasted = lasted_seconds(picture)
     if lasted is not None and settings.startup_window_s is not None and lasted >= settings.startup_window_s * 0.9:
         board.support(
             "startup-window-too-short",
@@ -89,9 +122,11 @@ def window(picture: Picture, board: Board) -> None:
         board.doubt("startup-window-too-short", 0.6, f"{picture.saw('ended')}: it did not run until the window's end")
 
 
-def _lasted(picture: Picture, cut: Sighting) -> float | None:
+def lasted_seconds(picture: Picture) -> float | None:
+    """From the log's first time to the probe's verdict; None where one of the two has no time."""
+    cut = picture.saw("startup-probe") or picture.saw("not-listening")
     begun = next((line.second_of_day for line in picture.lines if line.second_of_day is not None), None)
-    if begun is None or cut.line.second_of_day is None:
+    if begun is None or cut is None or cut.line.second_of_day is None:
         return None
     return (cut.line.second_of_day - begun) % 86400
 
@@ -169,6 +204,10 @@ def unused_gpu(picture: Picture, board: Board) -> None:
         board.support("gpu-unused", 0.5, f"the image {image.text} is TF Serving's CPU build, on a service that pays for a GPU")
     if picture.saw("gpu-device") is not None:
         board.doubt("gpu-unused", 0.9, f"{picture.saw('gpu-device')}")
+    for held, least in ((load.gpu_memory_used, _HELD_BYTES), (load.gpu_memory, _HELD_SHARE)):
+        if above(held, least):
+            board.doubt("gpu-unused", 0.85, f"{held}: something holds the card's memory, as TensorFlow does when it has opened it")
+            break
     if (number(load.gpu_peak) or 0.0) > _NEAR_ZERO:
         board.doubt("gpu-unused", 0.8, f"{load.gpu_peak}: small, and not nothing")
 
@@ -180,19 +219,54 @@ def rollout(picture: Picture, board: Board) -> None:
     failed = picture.saw("condition-failed", "no-gpu-left")
     if failed is not None:
         board.doubt("rollout-in-progress", 0.9, f"{failed}: it has failed, and is not under way")
-    found = _ELAPSED.search(picture.log_text)
-    elapsed = float(found[1] or found[2]) if found is not None else None
-    given = picture.settings.startup_window_s
-    if elapsed is not None and given is not None:
-        if elapsed < given:
-            board.support("rollout-in-progress", 0.3, f"{elapsed:g} s have passed of the {given:g} s that the start-up probe gives")
-        else:
-            board.doubt("rollout-in-progress", 0.6, f"{elapsed:g} s have passed, more than the {given:g} s that the start-up probe gives")
-            board.support(
-                "startup-window-too-short", 0.6, f"{elapsed:g} s have passed, more than the {given:g} s that the start-up probe gives"
-            )
+    elapsed, said = elapsed_seconds(picture), _told(picture, _DEADLINE)
+    given = said if said is not None else picture.settings.startup_window_s
+    of = "of the deadline that the log names" if said is not None else "that the start-up probe gives"
+    if elapsed is not None and elapsed >= (given or _LONGEST_START_S):
+        limit = given or _LONGEST_START_S
+        _overdue(picture, board, f"{elapsed:g} s have passed, more than the {limit:g} s {of if given else 'that any start-up probe gives'}")
+    elif elapsed is not None and given is not None:
+        board.support("rollout-in-progress", 0.3, f"{elapsed:g} s have passed of the {given:g} s {of}")
+    elif elapsed is not None and elapsed >= DEFAULT_STARTUP_WINDOW_S:
+        board.doubt(
+            "rollout-in-progress",
+            0.4,
+            f"{elapsed:g} s have passed, more than the {DEFAULT_STARTUP_WINDOW_S:g} s of a service that sets no start-up probe",
+        )
     if elapsed is not None and picture.given.workload.start_s is not None and elapsed < picture.given.workload.start_s:
         board.support("rollout-in-progress", 0.2, f"a start takes {picture.given.workload.start_s:g} s by measurement")
+
+
+def _overdue(picture: Picture, board: Board, sentence: str) -> None:
+    """It takes longer than it may: where no instance came up at all, a GPU service lacks GPUs; else the start does not end in time."""
+    board.doubt("rollout-in-progress", 0.8, sentence)
+    none_came = picture.mentions(("min_instances_not_provisioned", "mininstancesnotprovisioned"))
+    ran = picture.saw("loading", "loaded", "listening", "path-empty", "load-failed")
+    if none_came and ran is None and (picture.settings.gpu or picture.mentions(("gpu",))):
+        board.support(
+            "gpu-surge-at-rollout", 0.5, f"{sentence}; the minimum instances were never there, and nothing of the container is seen"
+        )
+        quota, total = picture.settings.gpu_quota, picture.load.instance_total
+        if quota is not None and total is not None and total >= quota:
+            board.support("gpu-surge-at-rollout", 0.5, f"{total:g} instances hold the quota of {quota} GPUs")
+        board.support("startup-window-too-short", 0.3, sentence)
+        return
+    board.support("startup-window-too-short", 0.6, f"{sentence}{f'; {ran}' if ran is not None else ''}")
+
+
+def elapsed_seconds(picture: Picture) -> float | None:
+    """How long a change has been under way, by its condition's own line; None where it does not say."""
+    return _told(picture, _ELAPSED)
+
+
+def _told(picture: Picture, patterns: tuple[re.Pattern[str], ...]) -> float | None:
+    """Seconds that a line about the rollout names; of several lines the last counts."""
+    for sighting in reversed(picture.all_seen("in-progress", "reconciling", "condition-open")):
+        for pattern in patterns:
+            found = pattern.search(sighting.line.text)
+            if found is not None:
+                return float(found[1]) * _SECONDS[found[2][0].lower()]
+    return None
 
 
 RULES: tuple[Callable[[Picture, Board], None], ...] = (ports, window, probes, platform, unused_gpu, rollout)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from shared.diagnose.board import Board
 from shared.diagnose.files_seen import VersionFiles
 from shared.diagnose.lines import second_of_day
+from shared.diagnose.load_seen import above
 from shared.diagnose.measures import Measure
 from shared.diagnose.picture import Picture
 from shared.diagnose.signatures import Sighting
@@ -29,6 +30,12 @@ def failing_version(picture: Picture) -> int | None:
                 groups = found.groupdict()
                 return int(groups.get("version") or groups.get("local") or 0)
     return None
+
+
+def named_servable(sighting: Sighting) -> tuple[str, int] | None:
+    """The model and version that a line names."""
+    found = _NAMED.search(sighting.line.text)
+    return (found["model"], int(found["version"])) if found is not None else None
 
 
 def version_policies(picture: Picture) -> tuple[object, ...]:
@@ -100,17 +107,22 @@ def gave_up(picture: Picture, board: Board) -> None:
 
 
 def unloaded(picture: Picture, board: Board) -> None:
-    """END with OK, and its directory gone."""
+    """Callers miss a version that was taken out in order; that an old one goes when a newer one has come is routine."""
+    lost = picture.load.served("NOT_FOUND")
+    missed = picture.saw("servable-not-found")
+    for sighting in picture.all_seen("unloading", "ended-in-order"):
+        number, newest = _number_in(sighting), _newest_loaded(picture, sighting)
+        if number is None:
+            continue
+        asked_for = missed is not None and re.search(rf"\b{number}\b", missed.line.text) is not None
+        if asked_for or newest is None or (number >= newest and (missed is not None or above(lost, 1e-9))):
+            board.support("version-unloaded", 0.45, str(sighting), by_text=True)
     if not board.confidence("version-unloaded"):
         return
-    ended = picture.saw("ended-in-order", "unloading")
-    number = None
-    if ended is not None:
-        found = _NAMED.search(ended.line.text) or _STATUS.search(ended.line.text)
-        number = int(found["version"]) if found is not None else None
-    if number is not None and picture.files.given and picture.files.numbered(number) is None:
-        board.support("version-unloaded", 0.5, f"the listing has no version {number}")
-    lost = picture.load.served("NOT_FOUND")
+    numbers = [number for each in picture.all_seen("ended-in-order", "unloading") if (number := _number_in(each)) is not None]
+    gone = next((number for number in numbers if picture.files.given and picture.files.numbered(number) is None), None)
+    if gone is not None:
+        board.support("version-unloaded", 0.5, f"the listing has no version {gone}")
     if lost is not None and lost.value:
         board.support("version-unloaded", 0.3, f"{lost}")
     failed = picture.saw("ended-in-error", "gave-up")
@@ -118,9 +130,29 @@ def unloaded(picture: Picture, board: Board) -> None:
         board.doubt("version-unloaded", 0.6, f"{failed}: it failed to load, and was not taken out")
 
 
+def _number_in(sighting: Sighting) -> int | None:
+    found = _NAMED.search(sighting.line.text) or _STATUS.search(sighting.match[0].upper()) or _STATUS.search(sighting.line.text)
+    return int(found["version"]) if found is not None else None
+
+
+def available_versions(picture: Picture) -> set[int]:
+    """Versions that the server's status shows as AVAILABLE."""
+    lines = {each.line.number: each.line for each in picture.all_seen("version-available")}
+    found = [each for line in lines.values() for each in _STATUS.finditer(line.text)]
+    return {int(each["version"]) for each in found if each["state"] == "AVAILABLE"}
+
+
+def _newest_loaded(picture: Picture, leaving: Sighting) -> int | None:
+    """The highest version of the same model that was loaded or is available; an old one that leaves after it leaves in order."""
+    model = (named_servable(leaving) or ("", 0))[0]
+    loaded = [(own[0], own[1]) for each in picture.all_seen("loaded") if (own := named_servable(each)) is not None]
+    return max([*(number for name, number in loaded if model in {"", name}), *available_versions(picture)], default=None)
+
+
 def reload(picture: Picture, board: Board) -> None:
-    """A reload, or a directory written again, that changed nothing."""
+    """A reload, a new version or a directory written again, that changed nothing, or not everywhere."""
     call, overwritten, without = picture.saw("reload-call"), picture.saw("overwritten"), picture.saw("no-effect")
+    written = picture.saw("config-written")
     slow = next(
         (each for each in picture.all_seen("reload-call") if each.line.grpc == "DEADLINE_EXCEEDED" or "return" in each.line.text.lower()),
         None,
@@ -130,18 +162,60 @@ def reload(picture: Picture, board: Board) -> None:
         board.support("reload-not-effective", 0.6, str(slow or call), by_text=True)
         if without is not None:
             board.support("reload-not-effective", 0.4, str(without))
-    elif overwritten is not None and (without is not None or picture.saw("version-available") is not None):
-        board.support("reload-not-effective", 0.75, str(overwritten), by_text=True)
-        if without is not None:
-            board.support("reload-not-effective", 0.4, str(without))
-    elif poll == 0 and without is not None and not board.suspicions:
+    elif overwritten is not None and not _starts_badly(picture):
+        _overwritten(picture, board, overwritten, without)
+    elif (written is not None and without is not None) or (poll == 0 and without is not None and not board.suspicions):
         board.support("reload-not-effective", 0.5, str(without), by_text=True)
-    if not board.confidence("reload-not-effective"):
-        return
-    if poll == 0:
+        if written is not None:
+            board.support(
+                "reload-not-effective", 0.3, f"{written}; without --model_config_file_poll_wait_seconds it is read once, at the start"
+            )
+    _never_looks(picture, board, poll)
+    _one_of_many(picture, board, call or written)
+    if board.confidence("reload-not-effective") and poll == 0:
         board.support("reload-not-effective", 0.6, "--file_system_poll_wait_seconds=0 switches off the poll that every reload waits for")
-    total = picture.load.instance_total
-    if call is not None and total is not None and total > 1:
+
+
+def _starts_badly(picture: Picture) -> bool:
+    return picture.saw("load-failed", "not-available", "gave-up", "files-short", "variables-missing", "path-empty") is not None
+
+
+def _overwritten(picture: Picture, board: Board, overwritten: Sighting, without: Sighting | None) -> None:
+    """The same number written again: a loaded version is not read a second time, whatever says that it is still the old one."""
+    board.support("reload-not-effective", 0.55, str(overwritten), by_text=True)
+    if without is not None:
+        board.support("reload-not-effective", 0.5, str(without))
+    serves = picture.saw("version-available")
+    if serves is not None:
+        board.support("reload-not-effective", 0.3, f"{serves}: the number is the same, and it stays loaded")
+
+
+def _never_looks(picture: Picture, board: Board, poll: object) -> None:
+    """A newer version lies there whole, the server has the old one, and it was told not to look."""
+    newest, loaded = picture.files.newest(), available_versions(picture)
+    if poll != 0 or newest is None or not loaded or newest.number <= max(loaded) or picture.files.fault_of(newest) is not None:
+        return
+    told = picture.saw("version-available")
+    board.support(
+        "reload-not-effective", 0.7, f"{told}, while the listing of {newest.base}/{newest.number} is whole: it is newer", by_text=True
+    )
+
+
+def _one_of_many(picture: Picture, board: Board, call: Sighting | None) -> None:
+    """A reload call is answered by one instance; the others have not heard of it."""
+    if call is None:
+        return
+    total, some, missed = picture.load.instance_total, picture.saw("some-tries"), picture.saw("servable-not-found")
+    several = total is not None and total > 1
+    partly = some is not None and int(some.match["some"]) < int(some.match["all"])
+    if missed is not None and (several or partly):
+        board.support("reload-not-effective", 0.6, str(call), by_text=True)
+        board.support("reload-not-effective", 0.5, str(missed))
+        if partly:
+            board.support("reload-not-effective", 0.4, f"{some}")
+    elif partly and several:
+        board.support("reload-not-effective", 0.6, f"{some}", by_text=True)
+    if several and board.confidence("reload-not-effective"):
         board.support("reload-not-effective", 0.3, f"{picture.load.instances}: such a call reaches one instance of them")
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 
 from shared.diagnose.lines import Line
 
@@ -39,6 +40,12 @@ class Signature:
     source: str
     http: frozenset[int] = frozenset()
     """Only on a line with one of these HTTP statuses; empty: on any."""
+    not_http: frozenset[int] = frozenset()
+    """Not on a line with one of these."""
+
+    def fits(self, line: Line) -> bool:
+        """Whether the line's HTTP status allows it."""
+        return (not self.http or line.http in self.http) and line.http not in self.not_http
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,8 @@ class Sighting:
         return f"{self.line.quoted()} [{self.signature.speaker}: {self.signature.means}]"
 
 
+_MOST_MATCHES = 20
+"""Of one pattern in one line."""
 _LETTERS = re.compile(r"\\.|\(\?P|[A-Z]")
 _VARYING = re.compile(r"\d{4}-\d{2}-\d{2}|\d{1,2}:\d{2}:\d{2}(?:[.,]\d{1,9})?|\d{8,}")
 """Dates, times and long numbers: lines that differ in nothing else say the same. Shorter numbers may tell (`exit(137)`)."""
@@ -67,6 +76,18 @@ def like(pattern: str) -> re.Pattern[str]:
     return re.compile(_LETTERS.sub(lambda found: found[0] if len(found[0]) > 1 else found[0].lower(), pattern))
 
 
+def _telling(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
+    """The first match, and of further ones those that name something else: a line may hold a reason and, behind it, the sentence."""
+    found = list(islice(pattern.finditer(text), _MOST_MATCHES))
+    if len(found) < 2 or not pattern.groupindex:  # noqa: PLR2004 (one match is itself)
+        return found[:1]
+    told: dict[tuple[str | None, ...], re.Match[str]] = {}
+    for match in found:
+        told.setdefault(match.groups(), match)
+    naming = [match for groups, match in told.items() if any(groups)]
+    return naming or found[:1]
+
+
 def sightings(lines: Iterable[Line], table: Iterable[Signature]) -> tuple[Sighting, ...]:
     """Every signature seen, in the order of the lines."""
     rows = tuple(table)
@@ -77,11 +98,10 @@ def sightings(lines: Iterable[Line], table: Iterable[Signature]) -> tuple[Sighti
         shape = _VARYING.sub("0", text)
         if shape in silent:
             continue
-        here = []
+        here: list[Sighting] = []
         for signature in rows:
-            match = signature.pattern.search(text)
-            if match is not None and (not signature.http or line.http in signature.http):
-                here.append(Sighting(signature, line, match))
+            if signature.fits(line):
+                here.extend(Sighting(signature, line, match) for match in _telling(signature.pattern, text))
         found.extend(here)
         if not here:
             silent.add(shape)

@@ -1,21 +1,44 @@
 """What callers see: their gRPC or HTTP library, Google's front end, and what people write beside a log. Pure.
 
-Sources: grpc's HTTP status mapping, grpc-go 6826, grpc-java, curl, Envoy's local replies, Google's front end.
+Sources: grpc's HTTP status mapping, grpc-go 6826, grpc-java, grpc-dotnet, grpc-node, tonic, curl, Envoy's local replies, Google's front
+end.
 """
 
 from shared.diagnose.signatures import Signature, Speaker, like
 
+_PLAIN_HTTP = (
+    r"received http2 header with status|http status code received from server|received http status code \d|bad grpc response"
+    r"|mapped from http status code|http connection completed with \d{3} instead of 200"
+    r"|\b(?:unimplemented|unavailable|internal|unknown|cancelled)\b.{0,80}\bhttp status code:? ?\d{3}"
+)
+"""How a gRPC library words that the answer was plain HTTP."""
+_NOT_A_FORM = (
+    r"received unexpected content-type|invalid content-type:? \"?(?:text|application/json)|bad grpc response\. invalid content-type"
+)
+_OVERLOAD = frozenset({429, 502, 503, 504})
+"""Statuses by which the platform in front of the server answers."""
 _CLIENT, _FRONT, _PERSON = Speaker.CLIENT, Speaker.FRONT_END, Speaker.PERSON
 
 
-def _row(sign: str, pattern: str, cause: str | None, weight: float, *, means: str, source: str) -> Signature:
-    return Signature(sign, like(pattern), cause, weight, _CLIENT, means, source)
+def _row(
+    sign: str,
+    pattern: str,
+    cause: str | None,
+    weight: float,
+    *,
+    means: str,
+    source: str,
+    http: frozenset[int] = frozenset(),
+    not_http: frozenset[int] = frozenset(),
+) -> Signature:
+    return Signature(sign, like(pattern), cause, weight, _CLIENT, means, source, http, not_http)
 
 
 TABLE: tuple[Signature, ...] = (
     _row(
         "message-limit",
-        r"(?:received|receive) message larger than max|grpc message exceeds maximum size \d"
+        r"(?:received|receive) message (?:after decompression )?larger than max|grpc message exceeds maximum size \d"
+        r"|decoded message length too large|received message exceeds the maximum configured message size"
         r"|message (?:size )?exceeds (?:the )?max(?:imum)?.{0,30}4194304"
         r"|\(\d{1,12} vs\.? 4194304\)",
         "client-message-limit",
@@ -25,7 +48,8 @@ TABLE: tuple[Signature, ...] = (
     ),
     _row(
         "sent-message-limit",
-        r"(?:sent|send|trying to send) message larger than max",
+        r"(?:sent|send|trying to send) message larger than max|encoded message length too large"
+        r"|sending message exceeds the maximum configured message size|attempted to send message with a size larger than",
         "client-message-limit",
         0.9,
         means="raised in the client: its channel does not send a message of this size",
@@ -45,12 +69,31 @@ TABLE: tuple[Signature, ...] = (
     ),
     _row(
         "not-grpc",
-        r"received http2 header with status: (?:404|405|415|464|501)|unexpected http status code received from server: (?:404|405|415)"
-        r"|received unexpected content-type|invalid content-type \"?text/html|http status code (?:404|405|415).{0,40}invalid content-type",
+        _PLAIN_HTTP,
         "protocol-mismatch",
         0.75,
-        means="a gRPC call was answered by an HTTP/1 server",
-        source="grpc http-grpc-status-mapping",
+        means="a gRPC call was answered by a server that speaks plain HTTP there, and knows no such path",
+        source="grpc http-grpc-status-mapping; grpc 17390; grpc-node 687",
+        http=frozenset({400, 404, 405, 415, 464, 501}),
+    ),
+    _row(
+        "not-grpc",
+        _NOT_A_FORM,
+        "protocol-mismatch",
+        0.75,
+        means="a gRPC call was answered with something that is no gRPC",
+        source="grpc http-grpc-status-mapping; grpc-java 9496",
+        not_http=_OVERLOAD | {401, 403, 413, 500},
+    ),
+    _row(
+        "platform-answered",
+        _PLAIN_HTTP,
+        None,
+        0.0,
+        means="a plain HTTP answer of the platform in front of the server, which a gRPC client shows under a code of its own; TF Serving "
+        "did not write it",
+        source="grpc http-grpc-status-mapping; ArmoniK 204",
+        http=_OVERLOAD | {500},
     ),
     _row(
         "transport-closed",
@@ -92,8 +135,9 @@ TABLE: tuple[Signature, ...] = (
     Signature(
         "no-effect",
         like(
-            r"no (?:effect|change|log line)|nothing (?:happens|happened|changed)|still (?:the )?(?:old|previous|same)|(?:old"
-            r"|previous) (?:model|version|config\w{0,8}) (?:is )?still"
+            r"no (?:effect|change|log line)|nothing (?:happens|happened|changed)|still (?:\w{1,12} ){0,4}(?:old|previous|same)\b"
+            r"|(?:old|previous) (?:model|version|weights|config\w{0,8}) (?:is |are )?still|same (?:answers|predictions|scores|outputs)"
+            r"|no '?\"?loading servable|(?:answers|predictions|scores|outputs|results) (?:did not|didn't|do not|don't|have not) change"
             r"|never return|hangs|not picked up|ignored|still serv(?:es|ing)|unchanged|only (?:one|1) (?:of|instance)|other instances"
             r"|some instances|stale"
         ),
@@ -106,7 +150,7 @@ TABLE: tuple[Signature, ...] = (
     Signature(
         "overwritten",
         like(
-            r"overwr(?:o|i)t\w{0,4}|(?:replaced|re-?uploaded|changed|copied|synced) (?:in place|over|into the same)"
+            r"overwr(?:o|i)t\w{0,4}|overwriting|(?:replaced|re-?uploaded|changed|copied|synced) (?:in place|over|into the same)"
             r"|same (?:version )?(?:directory|number|folder)"
             r"|in[- ]place\b.{0,60}(?:version|directory|upload|model)|(?:gsutil|gcloud storage)(?: -m)? (?:cp|rsync"
             r"|mv)\b.{0,400}/\d{1,20}(?:/|\s|$)"
@@ -116,5 +160,26 @@ TABLE: tuple[Signature, ...] = (
         _PERSON,
         "a version's directory was written again under the same number",
         "tensorflow/serving 1822",
+    ),
+    Signature(
+        "config-written",
+        like(
+            r"(?:edited|updated|changed|uploaded|replaced|pushed|wrote|copied|added).{0,80}(?:models?\.config|model[_ ]config|config file)"
+            r"|models?\.config.{0,80}(?:edited|updated|changed|uploaded|replaced|pushed|written)"
+        ),
+        None,
+        0.0,
+        _PERSON,
+        "the models' configuration was changed while the server runs",
+        "tensorflow/serving 1519",
+    ),
+    Signature(
+        "some-tries",
+        like(r"\b(?P<some>\d{1,4}) ?(?:of|out of|/) ?(?P<all>\d{1,4}) (?:tries|calls|requests|attempts|times|instances|probes|gets)"),
+        None,
+        0.0,
+        _PERSON,
+        "it depends on which instance answers",
+        "",
     ),
 )

@@ -118,7 +118,7 @@ _REQUESTS: tuple[Signature, ...] = (
 _STARTS: tuple[Signature, ...] = (
     _row(
         "not-listening",
-        r"failed to start and (?:then )?listen on the port .{0,60}?\bport(?:=(?P<port>\d{1,5})| environment variable)"
+        r"failed to start and (?:then )?listen on the port .{0,60}?\bport(?:=(?P<port>\d{1,5})\b| environment variable)"
         r"|healthcheckcontainererror|health_check_container_error|container failed the configured startup probe",
         None,
         0.0,
@@ -209,15 +209,26 @@ _CONDITIONS: tuple[Signature, ...] = (
     ),
     _row(
         "condition-failed",
-        r"condition_failed|is not ready and cannot serve traffic|ready[\"': ]{1,4}false",
+        r"condition_failed|is not ready and cannot serve traffic|ready[\"': ]{1,4}false"
+        r"|type[\"':= ]{1,4}ready[\"',; ]{1,4}status[\"':= ]{1,5}false|status[\"':= ]{1,5}false[\"',; ]{1,4}type[\"':= ]{1,4}ready",
         None,
         0.0,
         means="the revision did not become ready",
         source="Admin API v2",
     ),
     _row(
+        "condition-open",
+        r"type[\"':= ]{1,4}ready[\"',; ]{1,4}status[\"':= ]{1,5}unknown|status[\"':= ]{1,5}unknown[\"',; ]{1,4}type[\"':= ]{1,4}ready"
+        r"|\bready[\"': ]{1,4}unknown\b",
+        "rollout-in-progress",
+        0.3,
+        means="Cloud Run does not know yet whether the revision becomes ready",
+        source="Knative's conditions",
+    ),
+    _row(
         "condition-succeeded",
-        r"condition_succeeded|ready[\"': ]{1,4}true|deploying revision succeeded",
+        r"condition_succeeded|ready[\"': ]{1,4}true|deploying revision succeeded"
+        r"|type[\"':= ]{1,4}ready[\"',; ]{1,4}status[\"':= ]{1,5}true|status[\"':= ]{1,5}true[\"',; ]{1,4}type[\"':= ]{1,4}ready",
         None,
         0.0,
         means="the last change is in force",
@@ -225,12 +236,27 @@ _CONDITIONS: tuple[Signature, ...] = (
     ),
     _row(
         "latest-ready",
-        r"latest_?(?:ready"
-        r"|created)_?revision(?:_?name)?[\"']?\s?[:=] ?[\"']?(?:projects/\S{1,200}/revisions/)?(?P<revision>[a-z][a-z0-9-]{1,62})",
+        r"latest_?ready_?revision(?:_?name)?[\"']?\s?[:=] ?[\"']?(?:projects/\S{1,200}/revisions/)?(?P<revision>[a-z][a-z0-9-]{1,62})",
+        None,
+        0.0,
+        means="names the newest revision that is ready",
+        source="Admin API v2",
+    ),
+    _row(
+        "latest-created",
+        r"latest_?created_?revision(?:_?name)?[\"']?\s?[:=] ?[\"']?(?:projects/\S{1,200}/revisions/)?(?P<revision>[a-z][a-z0-9-]{1,62})",
         None,
         0.0,
         means="names the newest revision",
         source="Admin API v2",
+    ),
+    _row(
+        "serves-nothing",
+        r"revision \[?(?P<revision>[a-z][a-z0-9-]{1,62})\]? has been deployed and is serving 0 percent of traffic",
+        "traffic-pinned",
+        0.7,
+        means="the new revision was made and is ready, and gets no traffic",
+        source="gcloud run deploy",
     ),
     _row(
         "update-traffic",
@@ -258,6 +284,14 @@ _CALLS: tuple[Signature, ...] = (
         0.95,
         means="maximum instances x GPUs is above the project's GPU quota",
         source="pulumi-gcp 3794",
+    ),
+    _api(
+        "cpu-memory-quota",
+        r"for the specified value, max_?scale may not exceed (?P<fits>\d{1,9})",
+        "cpu-memory-quota-refused",
+        0.9,
+        means="maximum instances times CPU or memory is above the project's quota in this region (the older words of that refusal)",
+        source="googlecodelabs/feedback 1210; datasette 1779",
     ),
     _api(
         "api-rate",

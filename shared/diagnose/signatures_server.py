@@ -87,6 +87,17 @@ REFUSALS: tuple[Signature, ...] = (
         source="bfc_allocator.cc, op_kernel.cc; issues 1107, 2066",
     ),
     _tf(
+        "device-oom",
+        r"(?:resource[_ ]?exhausted|gpu|xla|node).{0,200}out of memory (?:while )?trying to allocate \d"
+        r"|out of memory (?:while )?trying to allocate \d{1,20} ?bytes"
+        r"|failed to allocate memory(?:.{0,20}\[\[|$| for)|resource[_ ]exhausted: failed to allocate memory"
+        r"|failed to allocate (?:request for )?\d[\w. ()]{0,60} on device ordinal",
+        "gpu-out-of-memory",
+        0.88,
+        means="the memory of the device that computes is used up; on a GPU service that is the card",
+        source="XLA, op_kernel.cc; DeepLearningExamples 405, keras-ocr 195",
+    ),
+    _tf(
         "host-oom",
         r"oom when allocating tensor.{0,400}allocator (?:mkl)?cpu|std::bad_alloc|allocator \(?(?:mkl)?cpu\)? ran out of memory",
         "host-memory-exceeded",
@@ -277,23 +288,23 @@ VERSIONS: tuple[Signature, ...] = (
         "label-unknown",
         r"unrecognized servable version label",
         "version-unloaded",
-        0.4,
-        means="no version carries that label",
+        0.6,
+        means="no version carries that label: the models' configuration does not assign it",
         source="server_core.cc",
     ),
     _row(
         "unloading",
         r"(?:quiescing|unloading|done unloading|finished unloading) servable(?: version)? \{",
-        "version-unloaded",
-        0.4,
+        None,
+        0.0,
         means="the server takes a version out in order",
         source="loader_harness.cc",
     ),
     _row(
         "ended-in-order",
         r"[\"']?state[\"']?: ?[\"']?END[\"']?.{0,60}?error_code[\"']?: ?[\"']?OK\b",
-        "version-unloaded",
-        0.5,
+        None,
+        0.0,
         means="END with OK: the version was unloaded in order",
         source="get_model_status_impl.cc",
     ),

@@ -108,7 +108,12 @@ def _answered(name: str, kinds: tuple[Kind, ...], given: Given) -> Answer:
 
 def _of_plan(given: Given, plan: Text) -> list[tuple[Given, Described | None]]:
     """A question for each service of a Terraform plan, and for each of its alert policies."""
-    document = json.loads(plan.text)
+    try:
+        document = json.loads(plan.text)
+    except (ValueError, RecursionError) as error:
+        place = f" (line {error.lineno}: {error.msg})" if isinstance(error, json.JSONDecodeError) else ""
+        said = f"it begins like a Terraform plan and is no JSON{place}. Write it with: terraform show -json PLANFILE"
+        raise UnreadableError(said) from None
     found: list[tuple[Given, Described | None]] = [(given, described) for _, described in read_plan(document)]
     for address, values in alert_policies(document):
         policy = Text(json.dumps(values), given.name, exact=False)

@@ -1,5 +1,6 @@
 """`check(given)`: all rules over one question. Pure."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,7 @@ from shared.lint import (
 )
 from shared.lint.deployment import Deployment, resolve, texts
 from shared.lint.finding import Finding
+from shared.lint.flood import limited
 from shared.lint.given import Given
 from shared.lint.recognition import Kind, kind_of
 from shared.tfserving.batching_reading import read_batching_file
@@ -54,9 +56,8 @@ class Checked:
 def check(given: Given, described: Described | None = None) -> Checked:
     """Resolve the question and run every rule; `described` is the service where the caller knows it already (a plan, a spec)."""
     deployment = resolved(given, described)
-    found = [*deployment.found, *(finding for rule in RULES for finding in rule(deployment))]
-    distinct = dict.fromkeys(found)
-    return Checked(deployment, tuple(sorted(distinct, key=_place)))
+    found = limited(itertools.chain(deployment.found, (finding for rule in RULES for finding in rule(deployment))))
+    return Checked(deployment, tuple(sorted(found, key=_place)))
 
 
 def resolved(given: Given, described: Described | None = None) -> Deployment:

@@ -68,6 +68,8 @@ class Deployment:
     """Whether `batching` is a block that stands inside the models' file."""
     models: ConfigFile[ModelServerConfig] | None
     monitoring: ConfigFile[MonitoringConfig] | None
+    own_arguments: int
+    """How many arguments the container itself has; those that the user lists have the places behind them."""
     found: tuple[Finding, ...] = field(default=())
     """What was found wrong while resolving."""
 
@@ -255,11 +257,10 @@ class Deployment:
         listed = self.given.flags
         if argument.index is None:
             return self.where_container("/command" if self.command_overridden else "/args")
-        own = len(_texts(self.container.get("args")))
-        if argument.index < own or listed is None:
+        if argument.index < self.own_arguments or listed is None:
             where = self.where_container(f"/args/{argument.index}")
             return Where(where.part, where.file, where.line, argument.text)
-        at = argument.index - own
+        at = argument.index - self.own_arguments
         return Where("flags", listed.file, listed.lines[at], argument.text)
 
 
@@ -309,6 +310,7 @@ def resolve(
         misplaced_batching=block is not None,
         models=ConfigFile("models", files["models"], models) if models is not None and "models" in files else None,
         monitoring=ConfigFile("monitoring", files["monitoring"], monitoring) if monitoring is not None and "monitoring" in files else None,
+        own_arguments=len(args),
     )
 
 

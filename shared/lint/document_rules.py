@@ -81,7 +81,7 @@ def reading_problems(deployment: Deployment) -> Iterator[Finding]:
     source = deployment.given.deploy or deployment.given.spec or deployment.given.plan
     for problem in described.problems:
         where = deployment.where("") if source is None else source.where("deploy", problem.line, problem.field)
-        is_tcp = problem.field in _LATER_PROBES and "'tcpSocket" in problem.message
+        is_tcp = problem.field in _LATER_PROBES and ("makes it a TCP probe" in problem.message or "'tcpSocket" in problem.message)
         code = TCP_LIVENESS if is_tcp and problem.kind is ReadingProblem.VALUE_INVALID else problem.kind.value
         yield Finding(code, _sentence(problem.message), where, problem.fix or "see the message")
 

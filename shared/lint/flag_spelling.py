@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from shared.lint.deployment import Deployment
 from shared.lint.finding import Finding
-from shared.lint.server_flags import Stray, is_boolean, meant_flag, server_flags, strays
+from shared.lint.server_flags import Stray, is_boolean, server_flags, strays
 from shared.tfserving.faults import shown
-from shared.tfserving.flags import BY_NAME, INVENTED, MAX_SHOWN, parse_flags
+from shared.tfserving.flags import BY_NAME, INVENTED, MAX_SHOWN, BadValue, read_argument
 
 _GOES_ON = "the server prints `unknown argument` and goes on without it"
 _STOPS = "the server prints its usage and ends with status 255"
@@ -48,9 +48,8 @@ def _fix(stray: Stray) -> str:
     plain = name.replace("-", "_").lower()
     if plain in INVENTED and _FILE_WORD in INVENTED[plain]:
         return f"{_in_the_file(plain, value)} in the batching file, and {_AND_NAME_IT}"
-    meant = meant_flag(name)
-    if meant is not None:
-        return f"--{meant}={_fitting(meant, value)}"
+    if stray.meant is not None:
+        return f"--{stray.meant}={_fitting(stray.meant, value)}"
     return INVENTED.get(plain, f"leave --{shown(name, limit=MAX_SHOWN)} out: tensorflow_model_server has no such setting")
 
 
@@ -61,7 +60,7 @@ def _in_the_file(field: str, value: str | None) -> str:
 
 def _fitting(name: str, value: str | None) -> str:
     """The value given, where the flag can read it."""
-    if value is not None and not parse_flags([f"--{name}={value}"]).bad:
+    if value is not None and not isinstance(read_argument(f"--{name}={value}"), BadValue):
         return value
     if is_boolean(name):
         return _true_or_false(value)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from shared.cloudrun.described import Form
+from shared.cloudrun.described import Form, ReadingProblem
 from shared.cloudrun.fields import Json, pointer
 from shared.cloudrun.knative import LOCATION_LABEL
 from shared.cloudrun.limits import Found
@@ -40,13 +40,15 @@ def gpu_request(deployment: Deployment) -> Iterator[Finding]:
     """Another number of GPUs than one, GPUs on two containers, a type that Cloud Run does not have."""
     if not deployment.is_service:
         return
-    asking = [(way, _gpus(container)) for _, way, container in containers(deployment)]
-    holders = [way for way, count in asking if count]
-    for way, count in asking:
-        if count is not None and count not in {0, 1}:
-            where = deployment.where(f"{way}/resources/limits/nvidia.com~1gpu")
-            message = f'{where.field} is {count:g}; an instance has one GPU. Cloud Run answers "GPU can only be set to 1".'
-            yield Finding(REQUEST, message, where, _one_gpu(deployment))
+    asking = [(way, _gpu_text(container), _gpus(container)) for _, way, container in containers(deployment)]
+    holders = [way for way, text, count in asking if count or (text is not None and count is None)]
+    for way, text, count in asking:
+        if text is None or count in {0, 1} or is_stand_in(text):
+            continue
+        where = deployment.where(f"{way}/resources/limits/nvidia.com~1gpu")
+        said = repr(text) if count is None else f"{count:g}"
+        message = f'{where.field} is {said}; an instance has one GPU. Cloud Run answers "GPU can only be set to 1".'
+        yield Finding(REQUEST, message, where, _one_gpu(deployment))
     if len(holders) > 1:
         where = deployment.where(f"{holders[1]}/resources/limits/nvidia.com~1gpu")
         message = (
@@ -54,28 +56,55 @@ def gpu_request(deployment: Deployment) -> Iterator[Finding]:
         )
         yield Finding(REQUEST, message, where, f"take {GPU_RESOURCE} out of the limits of all containers but the one that serves")
     name = deployment.accelerator
-    if name is not None and name not in ACCELERATORS and not is_stand_in(name):
+    known = name is None or name in ACCELERATORS or (is_stand_in(name) and name.lower() not in ACCELERATORS)
+    if name is not None and not known:
         where = deployment.where("/template/nodeSelector/accelerator")
         message = f"{where.field} is {name}; Cloud Run services take {' or '.join(ACCELERATORS)}."
-        yield Finding(REQUEST, message, where, _type(deployment, L4.name))
+        yield Finding(REQUEST, message, where, _type(deployment, name.lower() if name.lower() in ACCELERATORS else L4.name))
     yield from _half_a_request(deployment, holders)
 
 
 def _half_a_request(deployment: Deployment, holders: list[str]) -> Iterator[Finding]:
-    """A GPU without its type, which the Admin API wants and gcloud fills in; a word on redundancy without a GPU."""
-    if not deployment.complete or not is_document(deployment):
+    """A GPU without its type, which the Admin API wants and gcloud fills in; a word on redundancy, or a type, without a GPU.
+
+    A type alone counts as a request for one GPU: Cloud Run was seen to check the quota of GPUs for it.
+    """
+    described = deployment.described
+    if described is None:
         return
-    if holders and deployment.accelerator is None and deployment.described is not None and deployment.described.form is Form.V2:
+    name = deployment.accelerator
+    if deployment.complete and holders and name is None and described.form is Form.V2:
         where = deployment.where(f"{holders[0]}/resources/limits/nvidia.com~1gpu")
         message = f"{where.field} asks for a GPU and template.nodeSelector.accelerator does not say which; the Admin API fills none in."
         yield Finding(REQUEST, message, where, _type(deployment, L4.name))
-    if not holders and "gpuZonalRedundancyDisabled" in deployment.template:
+    refused = next((way for way in _refused_gpus(deployment) if not holders), None)
+    if refused is not None and name is not None:
+        where = deployment.where(f"{refused}/resources/limits/nvidia.com~1gpu")
+        message = f"{where.field} is 0 and {deployment.where('/template/nodeSelector/accelerator').field} is {name}: a type of no GPU."
+        yield Finding(REQUEST, message, where, f"{_one_gpu(deployment)}\nor take both out")
+    elif not holders and name is None and (deployment.complete or refused is not None):
+        yield from _redundancy_without_gpu(deployment)
+
+
+def _redundancy_without_gpu(deployment: Deployment) -> Iterator[Finding]:
+    """Not where a flag that gcloud does not have asks for the GPU: that flag is what is wrong."""
+    described = deployment.described
+    problems = described.problems if described is not None else ()
+    misnamed = any(each.kind is ReadingProblem.UNKNOWN_FLAG and each.fix.startswith("--gpu") for each in problems)
+    if "gpuZonalRedundancyDisabled" in deployment.template and not misnamed:
         where = deployment.where("/template/gpuZonalRedundancyDisabled")
-        message = (
-            f"{where.field} is set and no container has the limit {GPU_RESOURCE}. "
-            'Cloud Run answers "GPU limits must be set when GPU redundancy is set".'
-        )
+        asked = f"no container has the limit {GPU_RESOURCE}" if is_document(deployment) else "the service asks for no GPU"
+        message = f'{where.field} is set and {asked}. Cloud Run answers "GPU limits must be set when GPU redundancy is set".'
         yield Finding(REQUEST, message, where, f"{_one_gpu(deployment)}\nor take {where.field} out")
+
+
+def _refused_gpus(deployment: Deployment) -> Iterator[str]:
+    """The containers of which the text says that they have no GPU; gcloud's `--gpu=0` takes the limit away and leaves its name."""
+    described = deployment.described
+    for _, way, container in containers(deployment):
+        taken_away = described is not None and f"{way}/resources/limits/nvidia.com~1gpu" in described.names
+        if _gpus(container) == 0 or (taken_away and _gpu_text(container) is None):
+            yield way
 
 
 def region(deployment: Deployment) -> Iterator[Finding]:
@@ -271,9 +300,14 @@ def _gib(memory: float) -> str:
     return f"{memory:g}Gi" if memory >= 1 and float(memory).is_integer() else f"{math.ceil(memory * 1024)}Mi"
 
 
-def _gpus(container: Json) -> float | None:
+def _gpu_text(container: Json) -> str | None:
     text = part(part(container, "resources"), "limits").get(GPU_RESOURCE)
-    found = quantity(str(text)) if text is not None else None
+    return None if text is None else str(text)
+
+
+def _gpus(container: Json) -> float | None:
+    text = _gpu_text(container)
+    found = quantity(text) if text is not None else None
     return None if found is None else float(found)
 
 

@@ -4,7 +4,7 @@ What a version needs to load and to answer was measured with TensorFlow's own lo
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from shared.lint.deployment import Deployment
 from shared.lint.finding import Finding, Where
@@ -17,9 +17,17 @@ _SHOWN_NAMES = 5
 _SHOWN = 120
 
 
-def naming_rules(deployment: Deployment) -> Iterator[Finding]:
+def listing_rules(deployment: Deployment) -> Iterator[Finding]:
+    """All of them, over folders that are put together once."""
+    folders = model_folders(deployment)
+    yield from _naming(folders)
+    yield from _partial(folders)
+    yield from _absent(deployment, folders)
+
+
+def _naming(folders: Sequence[ModelFolder]) -> Iterator[Finding]:
     """model-no-integer-version, model-base-path-is-version: one of the two, where the server finds no version."""
-    for folder in model_folders(deployment):
+    for folder in folders:
         if folder.versions:
             continue
         if folder.own.has_graph:
@@ -28,9 +36,9 @@ def naming_rules(deployment: Deployment) -> Iterator[Finding]:
             yield _no_version(folder)
 
 
-def partial_rules(deployment: Deployment) -> Iterator[Finding]:
+def _partial(folders: Sequence[ModelFolder]) -> Iterator[Finding]:
     """model-partial-upload, for each version that is not whole."""
-    for folder in model_folders(deployment):
+    for folder in folders:
         versions = folder.versions
         free = max((version.version or 0 for version in versions), default=0) + 1
         for version in versions:
@@ -47,9 +55,9 @@ def partial_rules(deployment: Deployment) -> Iterator[Finding]:
             )
 
 
-def absent_rules(deployment: Deployment) -> Iterator[Finding]:
+def _absent(deployment: Deployment, folders: Sequence[ModelFolder]) -> Iterator[Finding]:
     """model-version-absent, for each version that a policy names and the listing lacks."""
-    for folder in model_folders(deployment):
+    for folder in folders:
         base = folder.base
         if base is None or base.model is None or not base.wanted:
             continue
@@ -149,4 +157,4 @@ def _consequence(missing: list[str]) -> str:
     return "It does not load: `No such file or directory`"
 
 
-RULES: tuple[Callable[[Deployment], Iterator[Finding]], ...] = (naming_rules, partial_rules, absent_rules)
+RULES: tuple[Callable[[Deployment], Iterator[Finding]], ...] = (listing_rules,)

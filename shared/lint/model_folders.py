@@ -1,7 +1,7 @@
 """The folders of models in a listing: which base path they are, what lies in them, and which of their folders are versions. Pure."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,19 +91,19 @@ def model_folders(deployment: Deployment) -> list[ModelFolder]:
         return []
     objects = [(at, _normal(each.path), each) for at, each in enumerate(listing.objects) if len(each.path) <= _LONGEST_PATH]
     bases = list(_bases(deployment))
-    mounted = list(_mounted(deployment))
+    mounted = _mounted(deployment)
     by_path: dict[str, Base] = {}
     for base in bases:
         for spelling in _spellings(base.path, mounted):
             by_path.setdefault(spelling, base)
-    found = _collect(objects, by_path, listing)
+    found = _collect(objects, by_path, listing) if by_path else []
     if found:
         return found
     inferred = dict.fromkeys(found_at for _, path, _ in objects if (found_at := _inferred(path)) is not None)
-    ends = {path.rpartition("/")[2] for path in by_path}
     collected = _collect(objects, inferred, listing)
     if not bases:
         return collected
+    ends = {path.rpartition("/")[2] for path in by_path}
     return [_only_versions(folder) if folder.path.rpartition("/")[2] not in ends else folder for folder in collected]
 
 
@@ -115,21 +115,24 @@ def _only_versions(folder: ModelFolder) -> ModelFolder:
 def _collect(objects: list[tuple[int, str, StoredObject]], bases: Mapping[str, Base | None], listing: Listing) -> list[ModelFolder]:
     found: dict[str, ModelFolder] = {}
     for at, path, stored in objects:
-        for base_path in _prefixes(path):
-            if base_path not in bases:
-                continue
+        base_path = next((above for above in _prefixes(path) if above in bases), None)
+        if base_path is None:
+            continue
+        folder = found.get(base_path)
+        if folder is None:
             where = Where("objects", listing.file, listing.first_line + at, stored.path)
-            folder = found.setdefault(base_path, ModelFolder(base_path, bases[base_path], Folder(base_path, where)))
-            rest = path[len(base_path) + 1 :]
-            name, slash, below = rest.partition("/")
-            if not slash:
-                if name:
-                    folder.own.files[name] = stored.size_bytes
-                break
-            child = folder.children.setdefault(name, Folder(f"{base_path}/{name}", where))
-            if below:
-                child.files[below] = stored.size_bytes
-            break
+            folder = found[base_path] = ModelFolder(base_path, bases[base_path], Folder(base_path, where))
+        name, slash, below = path[len(base_path) + 1 :].partition("/")
+        if not slash:
+            if name:
+                folder.own.files[name] = stored.size_bytes
+            continue
+        child = folder.children.get(name)
+        if child is None:
+            where = Where("objects", listing.file, listing.first_line + at, stored.path)
+            child = folder.children[name] = Folder(f"{base_path}/{name}", where)
+        if below:
+            child.files[below] = stored.size_bytes
     return list(found.values())
 
 
@@ -160,26 +163,32 @@ def _bases(deployment: Deployment) -> Iterator[Base]:
         yield Base(f"{parent}/{name}", Where("env", deployment.given.name, None, "MODEL_BASE_PATH"), is_flag=True)
 
 
-def _mounted(deployment: Deployment) -> Iterator[tuple[str, str]]:
-    """Each folder of the container in which a bucket is mounted, and the bucket."""
+def _mounted(deployment: Deployment) -> dict[str, str]:
+    """The folders of the container in which a bucket is mounted, with the bucket."""
     volumes = deployment.template.get("volumes")
-    buckets = {volume.get("name"): _bucket(volume) for volume in volumes if isinstance(volume, dict)} if isinstance(volumes, list) else {}
-    mounts = deployment.container.get("volumeMounts")
-    for mount in mounts if isinstance(mounts, list) else ():
-        if isinstance(mount, dict):
-            folder = str(mount.get("mountPath", "")).rstrip("/")
-            bucket = buckets.get(mount.get("name"), "")
-            if folder and bucket:
-                yield folder, bucket
+    buckets = {str(volume.get("name")): _bucket(volume) for volume in _objects(volumes)}
+    found: dict[str, str] = {}
+    for mount in _objects(deployment.container.get("volumeMounts")):
+        folder = str(mount.get("mountPath", "")).rstrip("/")
+        bucket = buckets.get(str(mount.get("name")))
+        if folder and bucket:
+            found.setdefault(folder, bucket)
+    return found
 
 
-def _spellings(path: str, mounted: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _objects(value: Any) -> list[Mapping[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _spellings(path: str, mounted: Mapping[str, str]) -> Iterator[str]:
     """The path, and the bucket's where it lies in a bucket that is mounted as a folder."""
     plain = _normal(path).rstrip("/")
     yield plain
-    for folder, bucket in mounted:
-        if f"{plain}/".startswith(f"{folder}/"):
-            yield f"gs://{bucket}{plain[len(folder) :]}".rstrip("/")
+    if len(plain) > _LONGEST_PATH or not mounted:
+        return
+    for folder in (plain, *_prefixes(plain)):
+        if folder in mounted:
+            yield f"gs://{mounted[folder]}{plain[len(folder) :]}".rstrip("/")
 
 
 def _bucket(volume: Mapping[str, Any]) -> str:

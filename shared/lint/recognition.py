@@ -45,6 +45,8 @@ HEAD = 65_536
 """Characters in which nearly every text says what it is; the rest is looked at only where these do not tell."""
 
 _JSON_NAME = re.compile(r"[\"'](\w+)[\"']\s*:")
+_BLANKS = re.compile(r"[ \t]{2,}")
+_BLANK_LINES = re.compile(r"\n(?:[ \t\r]*\n)+")
 _COMMENT = re.compile(r"^[ \t]*#[^\n]*\n?", re.MULTILINE)
 _COMMAND = re.compile(
     r"""^[ \t>$#%]*(?:[\w.-]+@[\w.-]+:[^\n$]*\$[ ])?      # a prompt
@@ -62,10 +64,10 @@ _MODELS = re.compile(
     r"""(?:^|[\s{,"'])(?:model_config_list|custom_model_config|base_path|model_platform|model_version_policy)["']?\s*[{:=]"""
 )
 _MONITORING = re.compile(r"""(?:^|[\s{,"'])prometheus_config["']?\s*[{:=]""")
-_V1 = re.compile(r"^\s*[\"']?apiVersion[\"']?\s*:\s*[\"']?serving\.knative\.dev", re.MULTILINE)
+_V1 = re.compile(r"^[ \t]*[\"']?apiVersion[\"']?\s*:\s*[\"']?serving\.knative\.dev", re.MULTILINE)
 _KIND_SERVICE = re.compile(r"^[\"']?kind[\"']?\s*:\s*[\"']?Service\b", re.MULTILINE)
 _V2 = re.compile(r"^[\"']?template[\"']?\s*:", re.MULTILINE)
-_CONTAINERS = re.compile(r"^\s*(?:- )?[\"']?containers[\"']?\s*:", re.MULTILINE)
+_CONTAINERS = re.compile(r"^[ \t]*(?:- )?[\"']?containers[\"']?\s*:", re.MULTILINE)
 _SPEC = re.compile(r"^service\s*:\s*\S+", re.MULTILINE)
 _SPEC_BODY = re.compile(r"^spec\s*:", re.MULTILINE)
 _POLICY = re.compile(
@@ -113,7 +115,7 @@ def kind_of(text: str) -> Kind | None:
             return found
     if _METRIC_LINE.search(body[:HEAD]):
         return Kind.METRICS
-    said = _COMMENT.sub("", body)
+    said = _BLANKS.sub(" ", _BLANK_LINES.sub("\n", _COMMENT.sub("", body)))
     for part in (said[:HEAD], said[HEAD:] and said):
         found = _kind_of_text(part)
         if found is not None:
@@ -211,7 +213,7 @@ def _kind_of_broken_json(body: str) -> Kind | None:
     names = set(_JSON_NAME.findall(body))
     signs: tuple[tuple[Kind, bool], ...] = (
         (Kind.PLAN, "planned_values" in names),
-        (Kind.SERVICE, bool({"apiVersion", "containers"} & names) or {"template", "name"} <= names),
+        (Kind.SERVICE, bool({"apiVersion", "containers", "template"} & names)),
         (Kind.MODELS, "model_config_list" in names),
         (Kind.BATCHING, bool(names & set(_BATCHING_NAMES.split("|")))),
     )

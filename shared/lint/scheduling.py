@@ -1,6 +1,6 @@
 """The symbols of TF Serving's batch scheduler as the rules about batching use them: what was written, and the server's defaults. Pure."""
 
-import itertools
+import bisect
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -134,7 +134,8 @@ def batch_time_ms(measured: Mapping[int, float], rows: int) -> float | None:
         return None
     if rows > sizes[-1]:
         return measured[sizes[-1]]
-    lower, upper = next(pair for pair in itertools.pairwise(sizes) if pair[0] < rows < pair[1])
+    above = bisect.bisect(sizes, rows)
+    lower, upper = sizes[above - 1], sizes[above]
     part = (rows - lower) / (upper - lower)
     return measured[lower] + part * (measured[upper] - measured[lower])
 

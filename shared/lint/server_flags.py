@@ -1,14 +1,15 @@
 """The server's command line as rules about flags use it: whose it is, what was attempted, which arguments mean nothing. Pure."""
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from shared.cloudrun.described import Form
 from shared.lint.deployment import Deployment
 from shared.lint.finding import Where
 from shared.lint.server_command import ENTRYPOINT, SERVER, Argument
-from shared.tfserving.flags import BY_NAME, INVENTED, Flags, Kind, parse_flags
+from shared.tfserving.flags import BY_NAME, INVENTED, MAX_COMPARED, MAX_SHOWN, BadValue, Flags, Kind, LeftOver, read_argument
 
 _COMMON = frozenset({"port", "version"})
 """Flags that many programs have: they are no sign of this one."""
@@ -26,6 +27,8 @@ class Stray:
     value: str | None
     meaning: str
     bad_value: bool = False
+    meant: str | None = None
+    """The flag that the name certainly stands for: another spelling, an invented name with a known counterpart, or the nearest one."""
 
 
 def server_flags(deployment: Deployment) -> Flags | None:
@@ -41,50 +44,67 @@ def server_flags(deployment: Deployment) -> Flags | None:
     image = deployment.image
     if (image is not None and image.is_tf_serving) or _names_the_server(deployment):
         return flags
-    own = [argument.text for argument in deployment.arguments if argument.index is not None]
-    return flags if set(parse_flags(own).given) - _COMMON else None
+    return flags if any(_is_of_the_server(argument) for argument in deployment.arguments if argument.index is not None) else None
 
 
 def attempted(deployment: Deployment, name: str) -> bool:
     """Whether an argument that the server cannot read was meant to be this flag: what follows from its absence is that one mistake."""
-    return any(stray.name == name or meant_flag(stray.name) == name for stray in strays(deployment))
+    return any(name in (stray.name, stray.meant) for stray in strays(deployment))
 
 
-def strays(deployment: Deployment) -> Iterator[Stray]:
+def strays(deployment: Deployment) -> tuple[Stray, ...]:
     """Each argument of which the server makes nothing: unknown flags, values after a space, values of the wrong kind.
 
     A value after a space is one mistake with its flag. What only the running container knows (`$PORT`), or the author of a template
     (`<port>`), is not judged.
     """
-    arguments = deployment.arguments
-    at = 0
+    return _strays(deployment.arguments)
+
+
+@lru_cache(maxsize=2)
+def _strays(arguments: tuple[Argument, ...]) -> tuple[Stray, ...]:
+    """Those of one command line, which many rules ask for."""
+    return tuple(_each_stray(arguments))
+
+
+def _each_stray(arguments: Sequence[Argument]) -> Iterator[Stray]:
+    at, unknown = 0, 0
     while at < len(arguments):
         argument = arguments[at]
+        text = argument.text
         at += 1
-        if argument.text == "--":
+        if text == "--":
             if at < len(arguments):
                 yield Stray(argument, "", None, f"nothing after -- is read, such as {arguments[at].text}")
             return
-        name, equals, value = argument.text.lstrip("-").partition("=")
-        read = parse_flags([argument.text])
+        name, equals, value = text.lstrip("-").partition("=")
+        compare = unknown < MAX_COMPARED
+        read = read_argument(text, compare=compare)
         follows = arguments[at].text if at < len(arguments) and not arguments[at].text.startswith("-") else None
-        if read.bad:
+        if isinstance(read, BadValue):
             if not value.startswith(_PLACEHOLDER_STARTS):
-                yield Stray(argument, name, value, read.bad[0].meaning, bad_value=True)
-        elif read.left_over and argument.text.startswith("-"):
+                yield Stray(argument, name, value, read.meaning, bad_value=True, meant=name)
+        elif isinstance(read, LeftOver) and text.startswith("-"):
             apart = follows if not equals else None
             at += apart is not None
-            yield Stray(argument, name, apart if apart is not None else value if equals else None, read.left_over[0].meaning)
-        elif read.left_over:
-            if argument.text and not argument.text.startswith(_PLACEHOLDER_STARTS) and not _is_program(argument.text):
-                yield Stray(argument, "", None, read.left_over[0].meaning)
+            unknown += 1
+            said = apart if apart is not None else value if equals else None
+            yield Stray(argument, name, said, read.meaning, meant=meant_flag(name, compare=compare))
+        elif isinstance(read, LeftOver):
+            if text and not text.startswith(_PLACEHOLDER_STARTS) and not _is_program(text):
+                yield Stray(argument, "", None, read.meaning)
         elif follows is not None and not equals:
             at += 1
-            yield Stray(argument, name, follows, f"--{name} alone is on, and the word after the space is not read")
+            yield Stray(argument, name, follows, f"--{name} alone is on, and the word after the space is not read", meant=name)
 
 
-def meant_flag(name: str) -> str | None:
-    """The flag that an unknown name means: another spelling, an invented name with a known counterpart, or the nearest one."""
+def meant_flag(name: str, *, compare: bool = True) -> str | None:
+    """The flag that an unknown name means: another spelling, an invented name with a known counterpart, or the nearest one.
+
+    Not `compare`: the nearest one is not looked for.
+    """
+    if len(name) > MAX_SHOWN:
+        return None
     plain = name.strip("-").replace("-", "_").lower()
     if plain in BY_NAME:
         return plain
@@ -92,7 +112,7 @@ def meant_flag(name: str) -> str | None:
         words = (word.strip("-:,.") for word in INVENTED[plain].split() if word.startswith("--"))
         known = next((word for word in words if word in BY_NAME), None)
         return known if known is not None and "the flag is" in INVENTED[plain] else None
-    near = difflib.get_close_matches(plain, BY_NAME, n=1, cutoff=_NEAR)
+    near = difflib.get_close_matches(plain, BY_NAME, n=1, cutoff=_NEAR) if compare else []
     return near[0] if near else None
 
 
@@ -111,6 +131,12 @@ def where_flag(deployment: Deployment, name: str) -> Where:
     """The place of the flag, or where it would stand; its field is then the flag that is missing."""
     where = deployment.where_flag(name)
     return Where(where.part, where.file, where.line, f"--{name}") if where.field.startswith("/") else where
+
+
+def _is_of_the_server(argument: Argument) -> bool:
+    """Whether it sets a flag that is TF Serving's own."""
+    read = read_argument(argument.text, compare=False)
+    return isinstance(read, tuple) and read[0] not in _COMMON
 
 
 def _is_program(text: str) -> bool:

@@ -14,13 +14,71 @@ from shared.lint.deployment import Deployment
 from shared.lint.finding import Where
 from shared.lint.images import read_image
 
-_STAND_IN = re.compile(r"[$<>{}\[\]%]|(?:^|[/:.@-])[A-Z][A-Z0-9_]{2,}(?:$|[/:.@-])")
+_MARKED = re.compile(r"\$[A-Za-z_{(]|<[^<>]+>|\{[^{}]*\}|\[[^\[\]]+\]|%[A-Za-z_][A-Za-z0-9_]*%|%s")
+_CAPITALS = re.compile(r"[A-Z][A-Z0-9_]{2,}")
+_BETWEEN = re.compile(r"[/:.@=-]")
+_PLACEHOLDERS = frozenset(
+    {
+        "ACCOUNT",
+        "BUCKET",
+        "DIGEST",
+        "FOLDER",
+        "GPU",
+        "HASH",
+        "HOST",
+        "ID",
+        "IMAGE",
+        "KEY",
+        "LABEL",
+        "LOCATION",
+        "MODEL",
+        "MY",
+        "NAME",
+        "NUMBER",
+        "ORG",
+        "PATH",
+        "PORT",
+        "PROJECT",
+        "REGION",
+        "REGISTRY",
+        "REPO",
+        "REPOSITORY",
+        "REVISION",
+        "SECRET",
+        "SERVICE",
+        "TAG",
+        "TEAM",
+        "TODO",
+        "TYPE",
+        "URI",
+        "URL",
+        "USER",
+        "VALUE",
+        "VERSION",
+        "YOUR",
+        "ZONE",
+    }
+)
+"""Words of which documentation makes its stand-ins: `REGION-docker.pkg.dev/PROJECT_ID/REPO/IMAGE:TAG`."""
 _SECONDS = re.compile(r"(-?[0-9]{1,12}(?:\.[0-9]{1,9})?)s")
 
 
 def is_stand_in(text: str) -> bool:
-    """Whether the text stands for a value that is filled in later: `$IMAGE`, `<region>`, `PROJECT_ID`. Nothing is known of it."""
-    return _STAND_IN.search(text) is not None
+    """Whether the text stands for a value that is filled in later: `$IMAGE`, `<region>`, `PROJECT_ID`. Nothing is known of it.
+
+    Capitals alone are none where they are a value's own words: `NVIDIA-L4` and `TENSORFLOW/SERVING:2.20.0` are mistakes to report.
+    """
+    if _MARKED.search(text):
+        return True
+    if any(char.isspace() for char in text):
+        return False  # a quote that is closed too late
+    words = _BETWEEN.split(text)
+    capitals = [word for word in words if _CAPITALS.fullmatch(word)]
+    return any(len(words) == 1 or "_" in word or _is_placeholder(word) for word in capitals)
+
+
+def _is_placeholder(word: str) -> bool:
+    return word.rstrip("0123456789") in _PLACEHOLDERS or set(word) == {"X"}
 
 
 def part(holder: Mapping[str, Any], name: str) -> Json:

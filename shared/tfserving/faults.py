@@ -42,5 +42,7 @@ def unreadable_file_text(path: str) -> str:
 def shown(text: str, *, limit: int) -> str:
     """A user's text for a message: on one line, printable, cut to `limit` characters (the cut is marked)."""
     cut = text if len(text) <= limit else text[: limit - 1] + "…"
+    if cut.isprintable():
+        return cut
     printable = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in cut)
     return printable if len(printable) <= limit else printable[: limit - 1] + "…"

@@ -25,6 +25,8 @@ SPARE_REST_THREADS = 2
 
 MAX_SHOWN = 100
 """Characters of a user's argument that a message repeats."""
+MAX_COMPARED = 50
+"""Unknown names of one command line that are compared with the flags there are; nobody mistypes more."""
 
 
 class FlagValueError(TrimtabError):
@@ -225,16 +227,29 @@ def parse_flags(args: Sequence[str]) -> Flags:
         if argument == "--":
             left_over.extend(LeftOver(rest, "stands after --, where nothing is read") for rest in args[position:])
             break
-        name, equals, value = argument.removeprefix("--").partition("=")
-        flag = BY_NAME.get(name) if argument.startswith("--") else None
-        if flag is None or (not equals and flag.kind is not Kind.BOOL):
-            left_over.append(LeftOver(argument, _why_left_over(argument, name, previous)))
-        elif (read := _read(flag.kind, value if equals else "true")) is None:
-            bad.append(BadValue(name, value, f"--{name} takes {_WANTED[flag.kind]}"))
+        read = read_argument(argument, previous, compare=len(left_over) < MAX_COMPARED)
+        if isinstance(read, LeftOver):
+            left_over.append(read)
+        elif isinstance(read, BadValue):
+            bad.append(read)
         else:
-            given[name] = read
+            given[read[0]] = read[1]
         previous = argument
     return Flags({flag.name: given[flag.name] for flag in FLAGS if flag.name in given}, tuple(left_over), tuple(bad))
+
+
+def read_argument(argument: str, previous: str = "", *, compare: bool = True) -> tuple[str, FlagValue] | LeftOver | BadValue:
+    """One argument as the server reads it: the flag that it sets and its value, or what is wrong with it.
+
+    `previous` stands before it; with `compare`, an unknown name is compared with those of the flags.
+    """
+    if argument.startswith("--"):
+        name, equals, value = argument[2:].partition("=")
+        flag = BY_NAME.get(name)
+        if flag is not None and (equals or flag.kind is Kind.BOOL):
+            read = _read(flag.kind, value if equals else "true")
+            return (name, read) if read is not None else BadValue(name, value, f"--{name} takes {_WANTED[flag.kind]}")
+    return LeftOver(argument, _why_left_over(argument, previous, compare=compare))
 
 
 def format_flags(given: Mapping[str, FlagValue]) -> tuple[str, ...]:
@@ -342,6 +357,7 @@ _WANTED = {
     Kind.FLOAT: "a number",
     Kind.STRING: "a text without null bytes",
 }
+_NO_SUCH_FLAG = "there is no such flag"
 _INTEGER = re.compile(r"[ \t\n\v\f\r]*(?P<number>[+-]?[0-9]{1,30})")
 _FLOAT = re.compile(r"[ \t\n\v\f\r]*(?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)")
 _BITS = {Kind.INT32: 31, Kind.INT64: 63}
@@ -386,7 +402,7 @@ def _positive(value: FlagValue | None) -> bool:
     return isinstance(value, int) and value > 0
 
 
-def _why_left_over(argument: str, name: str, previous: str) -> str:
+def _why_left_over(argument: str, previous: str, *, compare: bool) -> str:
     if not argument.startswith("-"):
         before = previous.removeprefix("--")
         if previous.startswith("--") and before in BY_NAME:
@@ -394,14 +410,15 @@ def _why_left_over(argument: str, name: str, previous: str) -> str:
         return "no flag at all"
     if not argument.startswith("--"):
         return "a flag starts with two dashes"
+    name = argument[2:].partition("=")[0]
     if name in BY_NAME:
         return f"the value stands apart or is missing: write --{name}=value"
-    return INVENTED.get(name) or _no_such_flag(name)
+    return INVENTED.get(name) or (_no_such_flag(name) if compare else _NO_SUCH_FLAG)
 
 
 def _no_such_flag(name: str) -> str:
     near = difflib.get_close_matches(name[:MAX_SHOWN].replace("-", "_"), BY_NAME, n=1, cutoff=0.75)
-    return f"there is no such flag; --{near[0]} is near" if near else "there is no such flag"
+    return f"{_NO_SUCH_FLAG}; --{near[0]} is near" if near else _NO_SUCH_FLAG
 
 
 def _cut(text: str) -> str:

@@ -58,7 +58,7 @@ class Fitting:
         counts: dict[str, int] = {}
         names = {field.name for field in fields}
         queue = list(reversed(fields))
-        while queue:
+        while queue and not self._problems.hopeless:
             each = queue.pop()
             known = at.here.fields_by_name.get(each.name)
             if each.quoted:
@@ -124,7 +124,8 @@ class Fitting:
         return near if near is not None else f"leave {name} out"
 
     def _is_elsewhere(self, name: str) -> bool:
-        return snake(name) in self._vocabulary.elsewhere or snake(name) in self._vocabulary.loose
+        plain = snake(name)
+        return plain in self._vocabulary.elsewhere or plain in self._vocabulary.loose
 
     def _belongs_elsewhere(self, field: Field, at: At) -> None:
         is_loose = snake(field.name) in self._vocabulary.loose

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -75,22 +76,26 @@ def message_of(known: FieldDescriptor) -> Descriptor:
     return kind
 
 
+@cache
 def is_wrapper(known: FieldDescriptor) -> bool:
     """Whether it is one of the messages around a single value."""
     return known.message_type is not None and known.message_type.full_name in WRAPPERS
 
 
+@cache
 def is_map(known: FieldDescriptor) -> bool:
     """Whether it is a map, which stands in a file as a list of entries."""
     return known.message_type is not None and bool(known.message_type.GetOptions().map_entry)
 
 
+@cache
 def is_list(known: FieldDescriptor) -> bool:
     """Whether its message holds nothing but a list of messages."""
     kind = known.message_type
     return kind is not None and len(kind.fields) == 1 and kind.fields[0].is_repeated and kind.fields[0].message_type is not None
 
 
+@cache
 def only_number(known: FieldDescriptor) -> FieldDescriptor | None:
     """The only field of its message, if that holds whole numbers."""
     kind = known.message_type

@@ -4,6 +4,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 _TYPO = 0.88
 """Of difflib: one or two letters of a long name."""
@@ -31,6 +32,7 @@ class Vocabulary:
     """Names that resemble a real one and are not taken for it."""
 
 
+@lru_cache(maxsize=512)
 def snake(name: str) -> str:
     """`maxBatchSize`, `MAX-BATCH-SIZE` and `max.batch.size` are max_batch_size."""
     spaced = name if name.isupper() else _WORD_START.sub("_", name)

@@ -8,6 +8,10 @@ from shared.tfserving.reading import FormFault, FormProblem
 
 MAX_PROBLEMS: Final = 100
 """Of one file; further ones are of no use to a reader, and are left out."""
+_MAX_UNCERTAIN: Final = 1_000
+"""With those of which only the first is kept."""
+_MAX_CERTAIN: Final = 10_000
+"""Without those."""
 
 
 class Written(StrEnum):
@@ -92,6 +96,8 @@ class Problems:
         self.foreign = False
         """The file is in another language, which is one mistake: what only follows from it is not reported."""
         self._once: set[str] = set()
+        self._reported = 0
+        self._uncertain = 0
 
     def syntax(self, field_name: str, line: int | None, message: str, fix: str, *, once: str = "") -> None:
         """A mistake of syntax; with `once`, only the first of that kind is kept."""
@@ -106,6 +112,7 @@ class Problems:
     def uncertain(self, field_name: str, line: int | None, message: str, *, once: str = "") -> None:
         """A mistake of syntax whose right text is not certain."""
         self.certain = False
+        self._uncertain += 1
         self._keep(FormProblem(FormFault.SYNTAX, field_name, line, message, ""), once)
 
     @property
@@ -113,10 +120,18 @@ class Problems:
         """Whether further ones are left out."""
         return len(self.found) >= MAX_PROBLEMS
 
+    @property
+    def hopeless(self) -> bool:
+        """Whether so much is wrong, or so much of it unclear, that nothing is gained by reading on."""
+        if self.certain:
+            return self._reported >= _MAX_CERTAIN
+        return len(self.found) >= MAX_PROBLEMS or self._uncertain >= _MAX_UNCERTAIN
+
     def _keep(self, problem: FormProblem, once: str) -> None:
         if once and once in self._once:
             return
         self._once.add(once)
+        self._reported += 1
         if not self.full:
             self.found.append(problem)
 
@@ -131,7 +146,7 @@ class Document:
     """`JSON` or `YAML` where it is no protobuf text at all."""
     unclosed: bool = False
     """A closing brace is missing somewhere."""
-    too_deep: bool = False
+    cut_short: bool = False
     """Nothing behind some place was read."""
     joined_sign: bool = False
     """A sign stood apart from its number, which the server reads and Trimtab's own parser does not."""

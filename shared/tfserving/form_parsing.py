@@ -32,8 +32,12 @@ _WORD = re.compile(r"[A-Za-z_][0-9A-Za-z_.+\-]*")
 _REST_OF_BARE = re.compile(r"[^\s,;{}<>\[\]()\"'#:=]*")
 _SIGN = re.compile(r"\s*[:={<]")
 _SAME_LINE_VALUE = re.compile(r"[ \t]*(?:[\[\"']|[+-]?\.?[0-9]|(?:true|false|True|False)\b|/[^/*])")
+_SEPARATORS = re.compile(r"[,; \t\n\r\v\f]+")
+_CLOSINGS = re.compile(r"[}>) \t\n\r\v\f]+")
 _JUNK = re.compile(r"[^\n{}]+")
 _FENCE = re.compile(r"```[^\n]*|~~~[^\n]*")
+_MAX_VALUELESS = 1_000
+"""Names; so many are no slips."""
 _CLOSES = {"{": "}", "<": ">", "(": ")"}
 
 
@@ -41,17 +45,22 @@ class _TooDeepError(Exception):
     """The text nests deeper than any configuration."""
 
 
+class _HopelessError(Exception):
+    """What follows is not worth reading."""
+
+
 class Parsing(Blanks):
     """One pass over one text. The problems are added to those given."""
 
     def __init__(self, text: str, problems: Problems) -> None:
         super().__init__(text, problems)
+        self._valueless = 0
         self._quoted_names = 0
         self._plain_names = 0
         self._outer_braces = False
         self._unclosed = False
         self._no_string_before = {'"': 0, "'": 0}
-        self._too_deep = False
+        self._cut_short = False
         self._joined_sign = False
 
     def document(self) -> Document:
@@ -59,21 +68,23 @@ class Parsing(Blanks):
         fields: list[Field] = []
         try:
             self._fields(fields, "", 0)
+        except _HopelessError:
+            self._cut_short = True
         except _TooDeepError:
-            self._too_deep = True
+            self._cut_short = True
             self._problems.uncertain(
                 "",
                 self._line(),
                 f"Messages are nested deeper than {MAX_DEPTH}: no configuration of a model server is that deep. What follows was not read.",
             )
         is_json = self._outer_braces or self._quoted_names > self._plain_names
-        comments = {comment.offset: comment for comment in self._comments}
+        comments = {comment.offset: comment for comment in self._all_comments()}
         return Document(
             tuple(fields),
             tuple(comments.values()),
             language="JSON" if is_json else "",
             unclosed=self._unclosed,
-            too_deep=self._too_deep,
+            cut_short=self._cut_short,
             joined_sign=self._joined_sign,
         )
 
@@ -85,6 +96,8 @@ class Parsing(Blanks):
             raise _TooDeepError
         separator_may_follow = False
         while True:
+            if self._problems.hopeless:
+                raise _HopelessError
             self._skip()
             if self._at >= len(self._text):
                 if closer:
@@ -98,7 +111,7 @@ class Parsing(Blanks):
                 self._problems.syntax(
                     "", self._line(), f"A closing {char} too many: no block is open here.", f"leave this {char} out", once="closing"
                 )
-                self._at += 1
+                self._pass(_CLOSINGS)
             elif char in ",;":
                 if not separator_may_follow:
                     self._problems.syntax(
@@ -108,12 +121,18 @@ class Parsing(Blanks):
                         f"leave this {char} out",
                         once="separator",
                     )
+                    self._pass(_SEPARATORS)
+                else:
+                    self._at += 1
                 separator_may_follow = False
-                self._at += 1
             else:
                 before = len(fields)
                 self._field(fields, depth)
                 separator_may_follow = len(fields) > before
+
+    def _pass(self, run: re.Pattern[str]) -> None:
+        found = run.match(self._text, self._at)
+        self._at = found.end() if found is not None else self._at + 1
 
     def _close(self, char: str, closer: str) -> None:
         if char != closer:
@@ -202,6 +221,8 @@ class Parsing(Blanks):
             self._no_value(fields, name, line, start, after)
             return
         value = self._value(depth + 1, in_list=False) if self._at < len(self._text) else None
+        if value is None:
+            self._count_as_valueless()
         fields.append(Field(name, value, sign, line, start, self._at, quoted))
 
     def _no_value(self, fields: list[Field], name: str, line: int, start: int, after: int) -> None:
@@ -211,7 +232,14 @@ class Parsing(Blanks):
             self._at = start
             self._junk()
             return
+        self._count_as_valueless()
         fields.append(Field(name, None, "", line, start, after))
+
+    def _count_as_valueless(self) -> None:
+        """Each of them will be reported as uncertain."""
+        self._valueless += 1
+        if self._valueless > _MAX_VALUELESS:
+            raise _HopelessError
 
     def _sign(self) -> str:
         text, at = self._text, self._at

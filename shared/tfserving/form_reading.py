@@ -9,7 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+from google.protobuf.descriptor import Descriptor
+
 from shared.tfserving.descriptors import new_message
+from shared.tfserving.field_lines import field_lines
 from shared.tfserving.form_fitting import Elsewhere, Fitting
 from shared.tfserving.form_kinds import Words
 from shared.tfserving.form_names import Vocabulary
@@ -42,36 +45,38 @@ class Form(Generic[Meant]):
 
 def read_form(text: str, *, root: str, parse: Callable[[str], Meant], vocabulary: Vocabulary) -> Form[Meant]:
     """Read a file whose message is `root`; never raises. Lines of fields are known for a file that is right too."""
-    meant: Meant | None = None
-    refused: ConfigTextError | None = None
+    kind = new_message(root).DESCRIPTOR
     try:
-        meant = parse(text)
+        taken = parse(text)
     except ConfigTextError as error:
-        refused = error
-    if refused is not None and len(text) > MAX_TEXT_CHARACTERS:
+        return _past_mistakes(text, error, kind, parse, vocabulary)
+    return Form(Reading(taken, lines=field_lines(text, kind)), text)
+
+
+def _past_mistakes(
+    text: str, refused: ConfigTextError, kind: Descriptor, parse: Callable[[str], Meant], vocabulary: Vocabulary
+) -> Form[Meant]:
+    """The reading of a text that the strict parser refuses."""
+    if len(text) > MAX_TEXT_CHARACTERS:
         return Form(Reading(None, (FormProblem(FormFault.SYNTAX, "", None, str(refused), ""),)), text)
     problems = Problems()
     plain = _without_control_characters(text, problems)
-    document = read_yaml(plain) if refused is not None else None
-    if document is None:
-        document = Parsing(plain, problems).document()
+    document = read_yaml(plain) or Parsing(plain, problems).document()
     if document.language:
         _foreign(document.language, problems)
     words = Words(parse, problems)
-    kind = new_message(root).DESCRIPTOR
     fitting = Fitting(kind, plain, vocabulary=vocabulary, words=words, is_unclosed=document.unclosed)
     put = fitting.fit(document.fields)
-    if refused is None:
-        return Form(Reading(meant, lines=fitting.lines), plain)
     repaired = write(put, _staying(document.comments, fitting.elsewhere))
-    meant = _parsed(repaired, parse, refused, problems) if put or problems.certain else None
+    meant = _parsed(repaired, parse, refused, problems) if (put or problems.certain) and not problems.hopeless else None
     if document.joined_sign and not problems.found:
         return Form(Reading(meant, lines=fitting.lines), plain)
     if not problems.found:
         problems.syntax("", refused.line, str(refused), _WHOLE_FILE)
-    whole = repaired if problems.certain and not document.too_deep else None
+    cut_short = document.cut_short or problems.hopeless
+    whole = repaired if problems.certain and not cut_short else None
     found = tuple(replace(problem, fix=whole or "") if problem.fix == _WHOLE_FILE else problem for problem in problems.found)
-    reading = Reading(None if document.too_deep else meant, found, whole, fitting.lines)
+    reading = Reading(None if cut_short else meant, found, whole, fitting.lines)
     return Form(reading, plain, tuple(fitting.elsewhere), is_foreign=bool(document.language))
 
 

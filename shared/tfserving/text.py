@@ -34,6 +34,17 @@ _TOKEN = re.compile(
     |(?P<other>.)""",
     re.VERBOSE | re.DOTALL,
 )
+_BLANKS = re.compile(r"(?:[ \t\n\r\v\f]++|#[^\n]*+)++")
+_HARMLESS = re.compile(
+    r"""(?:[ \t\n\r\v\f]++
+    |\#[^\n]*+
+    |[A-Za-z_][0-9A-Za-z_.+-]*+
+    |-?(?:0|[1-9][0-9]*+)(?![0-9A-Za-z_.+-])
+    |"[^"\\\n]*+"|'[^'\\\n]*+'
+    |[:;,=\[\]()])++""",
+    re.VERBOSE,
+)
+"""Tokens, whole ones, of which the server's tokenizer refuses none."""
 _NUMBER = re.compile(
     r"-?(?:0[xX][0-9A-Fa-f]+|0[0-7]*|[1-9][0-9]*|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fF]?|(?i:inf(?:inity)?|nan)f?)"
 )
@@ -183,27 +194,36 @@ def _scan_characters(text: str) -> None:
 
 
 def _scan_tokens(text: str) -> None:
+    blank = _BLANKS.match(text)
+    at = blank.end() if blank is not None else 0
+    first = _TOKEN.match(text, at)
+    if first is not None and first.group()[0] in '{"':
+        raise _Refusal(at, f"Expected identifier, got: {first.group()}", _JSON)
     depth = 0
-    first = True
-    for token in _TOKEN.finditer(text):
-        kind, word, at = token.lastgroup, token.group(), token.start()
-        if kind in ("blank", "comment"):
-            continue
-        if first and word[0] in '{"':
-            raise _Refusal(at, f"Expected identifier, got: {word}", _JSON)
-        first = False
-        if kind == "word":
-            _scan_number(word, at)
-        elif kind == "string":
-            _scan_string(word, at)
-        if kind == "other":
-            if word in "\"'":
-                return  # a string without an end: the parser says so
-            depth += _NESTING.get(word, 0)
+    while at < len(text):
+        if text[at] in _NESTING:
+            depth += _NESTING[text[at]]
             if depth > MAX_DEPTH:
                 raise _Refusal(at, f"nested deeper than {MAX_DEPTH} messages", "No configuration of a model server is that deep.")
-            if not " " < word < "\x7f":
-                raise _Refusal(at, *_strange_character(word))
+            end = at + 1
+        else:
+            token = _TOKEN.match(text, at)
+            if token is None or token.group() in ('"', "'"):
+                return  # a string without an end: the parser says so
+            _scan_token(token)
+            end = token.end()
+        harmless = _HARMLESS.match(text, end)
+        at = harmless.end() if harmless is not None else end
+
+
+def _scan_token(token: re.Match[str]) -> None:
+    kind, word, at = token.lastgroup, token.group(), token.start()
+    if kind == "word":
+        _scan_number(word, at)
+    elif kind == "string":
+        _scan_string(word, at)
+    elif kind == "other" and not " " < word < "\x7f":
+        raise _Refusal(at, *_strange_character(word))
 
 
 def _scan_number(word: str, at: int) -> None:

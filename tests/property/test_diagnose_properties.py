@@ -1,5 +1,6 @@
 """Whatever is asked, the answer is one: it never raises, never contradicts itself, and never takes the unknown for health."""
 
+import random
 import string
 
 from hypothesis import given, settings
@@ -103,3 +104,26 @@ def test_readers_of_raw_evidence_refuse_in_one_way(text: str) -> None:
 def test_no_text_is_too_odd_for_a_signature(text: str) -> None:
     for signature in SIGNATURES:
         signature.pattern.search(text.lower())
+
+
+POINTS = st.builds(
+    lambda name, statistic, minute, unit: f"{name} {statistic}{{minute=10:{minute:02d}}} [{unit}]",
+    st.sampled_from(NAMES),
+    st.sampled_from(["rate", "mean", "p99", "max"]),
+    st.integers(0, 59),
+    st.sampled_from(["ms", "ratio", "1/s", "instances"]),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    metrics=st.dictionaries(KEYS | POINTS, st.none() | st.floats(min_value=0, max_value=1e6), max_size=10),
+    deploy=DEPLOYS,
+    draw=st.randoms(use_true_random=False),
+)
+def test_the_order_of_metrics_changes_nothing(metrics: dict[str, float | None], deploy: str | None, draw: random.Random) -> None:
+    pairs = list(metrics.items())
+    draw.shuffle(pairs)
+    straight, turned = (diagnose(question(metrics=each, deploy=deploy, p99_ms=200)) for each in (metrics, dict(pairs)))
+    assert [(each.cause, each.confidence) for each in straight.causes] == [(each.cause, each.confidence) for each in turned.causes]
+    assert [(each.remedy, each.after) for each in straight.remedies] == [(each.remedy, each.after) for each in turned.remedies]

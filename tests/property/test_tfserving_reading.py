@@ -160,6 +160,28 @@ def test_a_file_put_right_is_taken_by_the_parser_and_means_what_was_read(kind: s
     assert repaired > EDITS / 10
 
 
+@pytest.mark.parametrize("kind", READERS)
+def test_every_field_of_a_file_that_is_right_stands_on_its_line(kind: str) -> None:
+    _, healthy, read = READERS[kind]
+    chance = random.Random(f"{kind} 22")
+    looked = 0
+    for _ in range(EDITS):
+        text = healthy
+        for _ in range(chance.randint(1, 3)):
+            text = reshaped(chance, text)
+        reading = read(text)
+        if reading.problems:
+            continue
+        lines = text.split("\n")
+        for path, line in reading.lines.items():
+            if path.endswith("]"):
+                continue  # a value of a list, which may stand below the name
+            name = path.rpartition(".")[2] or "model_config_list"
+            assert name in lines[line - 1], (path, text)
+            looked += 1
+    assert looked > EDITS
+
+
 @pytest.mark.parametrize("read", [read_batching_file, read_models_file, read_monitoring_file])
 @given(text=st.text())
 def test_any_text_has_an_answer(read: Read, text: str) -> None:

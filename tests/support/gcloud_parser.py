@@ -31,7 +31,7 @@ from googlecloudsdk.api_lib.util import apis
 from googlecloudsdk.api_lib.util import messages as messages_util
 from googlecloudsdk.calliope import arg_parsers, base
 from googlecloudsdk.command_lib.run import config_changes, flags
-from googlecloudsdk.core import log, yaml
+from googlecloudsdk.core import log, properties, yaml
 
 messages = apis.GetMessagesModule(global_methods.SERVERLESS_API_NAME, global_methods.SERVERLESS_API_VERSION)
 flags.CheckCloudSQLApiEnablement = lambda: None  # asks the network
@@ -58,6 +58,7 @@ def specified(namespace):
 
 def parse(argv, base=None):
     errors = io.StringIO()
+    properties.VALUES.PushInvocationValues()  # what one command's --platform says is not the next one's
     try:
         with contextlib.redirect_stderr(errors):
             args = parser.parse_args(argv[1:])
@@ -79,6 +80,8 @@ def parse(argv, base=None):
         return {"flags": specified(args), "service": encoding.MessageToPyValue(made.Message()), "error": None}
     except (SystemExit, Exception) as error:
         return {"flags": {}, "service": {}, "error": errors.getvalue() + traceback.format_exc()}
+    finally:
+        properties.VALUES.PopInvocationValues()
 
 
 def flags_of(path):
@@ -193,6 +196,7 @@ def _started(root: Path) -> subprocess.Popen[str]:
         "CLOUDSDK_CONFIG": home.name,
         "CLOUDSDK_CORE_PROJECT": "acme-ml",
         "CLOUDSDK_CORE_DISABLE_PROMPTS": "1",
+        "CLOUDSDK_RUN_PLATFORM": "managed",
         "PYTHONUTF8": "1",
     }
     gcloud = subprocess.Popen(

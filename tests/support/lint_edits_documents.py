@@ -194,9 +194,10 @@ def _move(random: Random, tree: Any, place: Path, *, keep: bool = False) -> str:
     ]
     if not objects or not isinstance(key, str):
         return _retype(random, tree, place)
-    target = _at(tree, random.choice(objects))
-    target[key] = value
-    if not keep:
+    to = random.choice(objects)
+    _at(tree, to)[key] = value
+    around = (*to, key) == place[: len(to) + 1]
+    if not keep and not around:  # else it is gone with what was around it
         del _at(tree, place[:-1])[key]
     return f"{_shown(place)} moved"
 

@@ -95,6 +95,7 @@ def _text(form: Form, text: str) -> Judgement:
 
 
 _QUOTED_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|#[^\n]*')
+_ESCAPE = re.compile(r"""\\(?:[abfnrtv\\?'"]|[0-7]{1,3}|[xX][0-9a-fA-F]|u[0-9a-fA-F]{4}|U00[01][0-9a-fA-F]{5})""")
 _PYTHON_ONLY_NUMBER = re.compile(r"(?<![\w.])(?:\+\s*\.?[0-9]|-?0[bBoO][0-9_]+|-?[0-9][0-9a-fA-FxX.]*_[0-9_]*)")
 
 
@@ -107,6 +108,9 @@ def _refused_by_the_server_only(text: str) -> str:
     """
     if "\0" in text:
         return "a null byte: the C++ tokenizer refuses it everywhere"
+    quoted = "".join(each for each in _QUOTED_OR_COMMENT.findall(text) if not each.startswith("#"))
+    if re.search(r"\\.", _ESCAPE.sub("", quoted)):
+        return "a backslash before a character that means nothing behind it: the C++ tokenizer refuses it"
     bare = _QUOTED_OR_COMMENT.sub(" ", text)
     if not bare.isascii():
         return "a character outside ASCII and outside quotes: the C++ tokenizer refuses it"
@@ -153,6 +157,8 @@ def _service(document: Mapping[str, Any], codes: frozenset[str], *, also: str = 
         short = "nameless"
     elif "/" in short:
         return Judgement(Verdict.SILENT, f"the name {name!r} is neither short nor full: how it would be asked for is not known")
+    elif _STAND_IN.fullmatch(short):
+        return Judgement(Verdict.SILENT, f"the name {name!r} stands for one that is filled in later")
     try:
         _cloud_run().create_service(_PARENT, short, run_v2.Service.wrap(message), validate_only=True)
     except SimulatedError as error:
@@ -171,19 +177,33 @@ def _not_known(message: Any, error: SimulatedError) -> str:
     containers = message.template.containers
     if not containers:
         return "a part of a service: nothing is said about what is absent"
-    if not message.template.node_selector.accelerator and (error.field or "").endswith("accelerator"):
+    field = error.field or ""
+    if not message.template.node_selector.accelerator and field.endswith("accelerator"):
         return "a GPU without a type: what Cloud Run then takes is not recorded"
+    numbered = any("nvidia.com/gpu" in each.resources.limits for each in containers)
+    if field.endswith("gpu_zonal_redundancy_disabled") and message.template.node_selector.accelerator and not numbered:
+        return "a type of GPU without a number: Cloud Run was seen to check the quota of GPUs for it, so it counts as one"
+    stated = {
+        "accelerator": [message.template.node_selector.accelerator],
+        "image": [each.image for each in containers],
+        "gpu_zonal_redundancy_disabled": [each.resources.limits.get("nvidia.com/gpu", "") for each in containers],
+    }
+    if any(_STAND_IN.fullmatch(value) for value in stated.get(field.rpartition(".")[2], [])):
+        return "a value such as IMAGE_URL stands for one that is filled in later"
     if any("nvidia.com/gpu" in each.resources.limits and not {"cpu", "memory"} <= set(each.resources.limits) for each in containers):
-        return "a GPU without stated CPU or memory" if "resources.limits" in (error.field or "") else ""
+        return "a GPU without stated CPU or memory" if "resources.limits" in field else ""
     return ""
+
+
+_STAND_IN = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*|\$\{\w+\}")
 
 
 def _let_through(message: Any) -> frozenset[str]:
     """Codes about what the simulation lets through, so that it cannot contradict them.
 
     A probe's timeout above its period, on purpose: a real `validateOnly` was seen to take it, Cloud Run's page on health checks
-    forbids it, and lint goes by the page. A variable without a name, an enum's number that no enum has, and the characters of labels:
-    the simulation has no rule of them.
+    forbids it, and lint goes by the page. A number of GPUs that is no number ("GPU can only be set to 1"), a variable without a name,
+    an enum's number that no enum has, and the characters of labels: the simulation has no rule of them.
     """
     codes: set[str] = set()
     for container in message.template.containers:
@@ -193,6 +213,8 @@ def _let_through(message: Any) -> frozenset[str]:
                 codes.add("cloud-run-limit")
         if any(not variable.name for variable in container.env):
             codes.add("service-document-invalid")
+        if container.resources.limits.get("nvidia.com/gpu", "1") not in {"0", "1"}:
+            codes.add("gpu-request-invalid")
     labels = [*message.labels.items(), *message.template.labels.items()]
     if any(not _LABEL_KEY.fullmatch(key) or not _LABEL_VALUE.fullmatch(value) for key, value in labels) or _has_unknown_number(message):
         codes.add("service-document-invalid")
@@ -204,10 +226,11 @@ _LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
 
 
 _INTEGER = re.compile(r"-?[0-9]+")
+_DURATION = re.compile(r"-?[0-9]+(?:\.[0-9]+)?s")
 
 
 def _lenient(value: Any, descriptor: Any) -> bool:
-    """Whether the JSON has what Python's parser takes by chance for a number or an enum: `true`, `"4.0"`, `"0"` for an enum's name."""
+    """Whether the JSON has what Python's parser takes by chance for a number, an enum or a duration: `true`, `"4.0"`, `"6 s"`."""
     fields = {name: field for field in descriptor.fields for name in (field.name, field.json_name)}
     for name, held in value.items() if isinstance(value, dict) else ():
         field = fields.get(name)
@@ -215,7 +238,10 @@ def _lenient(value: Any, descriptor: Any) -> bool:
             if field is None:
                 continue
             if field.enum_type is not None:
-                if isinstance(each, bool) or (isinstance(each, str) and each not in field.enum_type.values_by_name):
+                if isinstance(each, bool | float) or (isinstance(each, str) and each not in field.enum_type.values_by_name):
+                    return True
+            elif field.message_type is not None and field.message_type.full_name == "google.protobuf.Duration":
+                if isinstance(each, str) and not _DURATION.fullmatch(each):
                     return True
             elif field.message_type is not None:
                 if not field.message_type.GetOptions().map_entry and _lenient(each, field.message_type):
@@ -357,7 +383,7 @@ _SHELL_ONLY = re.compile(r"[$`{}~]")
 def command_line(text: str) -> list[str] | None:
     """The words of the one gcloud command in the text; None where it takes a shell to say."""
     lines = [line for line in re.sub(r"\\\n", " ", text).split("\n") if line.strip() and not line.lstrip().startswith("#")]
-    if len(lines) != 1 or "#" in lines[0] or _SHELL_ONLY.search(lines[0]):
+    if len(lines) != 1 or "#" in lines[0] or _SHELL_ONLY.search(lines[0]) or "\\\\\n" in text:
         return None
     lexer = shlex.shlex(lines[0], posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
@@ -390,7 +416,10 @@ def _command(reading: Reading) -> Judgement:
         return Judgement(Verdict.SILENT, "right for a service that is there already")
     # Where it runs is read when gcloud calls, which it does not here.
     codes = _COMMAND_CODES - {"gcloud-value-invalid"} if {"", None} & {reading.flags.get(name, "x") for name in _WHERE} else _COMMAND_CODES
-    return _sent(reading, codes)
+    judgement = _sent(reading, codes)
+    if judgement.verdict is Verdict.REFUSED and "must provide an image name" in judgement.reason and "image" not in reading.flags:
+        return Judgement(Verdict.SILENT, "no --image: gcloud builds one from source first")
+    return judgement
 
 
 _WHERE = ("project", "region", "account", "configuration")

@@ -58,7 +58,7 @@ def test_a_finding_names_file_line_field_what_why_fix_and_source(tmp_path: Path)
     assert lines[1].startswith('    "max_batch_size" is a wrapper')
     assert lines[2] == "    fix: max_batch_size { value: 32 }"
     assert lines[3].startswith("    source: TensorFlow Serving source (session_bundle_config.proto)")
-    assert lines[-2] == f"{file}: 4 errors (read as batching parameters file)"
+    assert lines[-2] == f"{file}: 4 errors (read as batching parameters file); trimtab explain CODE says more"
 
 
 @pytest.mark.parametrize(

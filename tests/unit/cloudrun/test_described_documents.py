@@ -228,6 +228,36 @@ def test_every_field_of_the_clients_service_is_known() -> None:
     assert missing == []
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "field"),
+    [
+        ("env: [{name: MODEL_NAME, value: vision}]", "args: [--port=8500, null]", "template.containers[0].args[1]"),
+        ("env: [{name: MODEL_NAME, value: vision}]", "env: [null]", "template.containers[0].env[0]"),
+        ("scaling: {", "labels: {team: null}\nscaling: {", "labels.team"),
+        ("cpu: '8'", "cpu: null", "template.containers[0].resources.limits.cpu"),
+        ("value: vision", "value: 1234567890123456789", "template.containers[0].env[0].value"),
+    ],
+)
+def test_a_null_or_a_number_in_v2_where_a_value_is_due(old: str, new: str, field: str) -> None:
+    assert problem(changed(V2, (old, new))).field == field
+
+
+def test_a_field_that_is_null_in_v2_is_one_that_is_not_there() -> None:
+    assert read_described_document(changed(V2, ("  gpuZonalRedundancyDisabled: true", "  serviceAccount: null"))).problems == ()
+
+
+def test_a_word_of_yaml_1_1_is_a_text_in_v2_and_no_text_to_gcloud() -> None:
+    assert read_described_document(changed(V2, ("value: vision", "value: on"))).problems == ()
+    found = problem(changed(V1, ("value: vision", "value: on")))
+    assert (found.fix, found.line) == ('value: "on"', 17)
+
+
+def test_a_tab_in_json_is_space_and_in_what_is_nearly_json_it_is_not_yaml_either() -> None:
+    assert read_described_document('{"template":\t{"containers": [{"image": "x:1"}]}}').problems == ()
+    with pytest.raises(ServiceDocumentError, match="line 2: not JSON"):
+        read_described_document('{"template":\n\t{"containers": [{"image": "x:1",}]}}')
+
+
 V1_CHANGES = [
     ("cpu: '8'", "cpu: 8"),
     ("value: vision", "value: 8"),
@@ -243,6 +273,21 @@ V1_CHANGES = [
     ("image: docker", "startupProbe: {tcpSocket: {prt: 8500}}\n        image: docker"),
     ("containerConcurrency: 24", "timeoutSeconds: 60\n      serviceAccountName: a"),
     ("containerConcurrency: 24", "timeout: 60s"),
+    ("containerConcurrency: 24", "containerConcurrency: 24.0"),
+    ("containerConcurrency: 24", "containerConcurrency: []"),
+    ("containerConcurrency: 24", "containerConcurrency: [24]"),
+    ("containerConcurrency: 24", "containerConcurrency: 1_000"),
+    ("containerConcurrency: 24", "containerConcurrency:\t24"),
+    ("env: [{name: MODEL_NAME, value: vision}]", "env: [null]"),
+    ("env: [{name: MODEL_NAME, value: vision}]", "env: {name: MODEL_NAME, value: vision}"),
+    ("env: [{name: MODEL_NAME, value: vision}]", "args: [null]"),
+    ("env: [{name: MODEL_NAME, value: vision}]", "args: --port=8500"),
+    ("cpu: '8'", "cpu: null"),
+    ("value: vision", "value: yes"),
+    ("value: vision", "value: 1:30"),
+    ("value: vision", "value: 2026-10-05"),
+    ("value: vision", "value: 1234567890123456789"),
+    ("value: vision", "value: yEs"),
 ]
 
 

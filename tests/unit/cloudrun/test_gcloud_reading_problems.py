@@ -270,3 +270,10 @@ def test_a_missing_backslash_is_a_problem_and_the_flags_are_read() -> None:
 
 def test_a_value_that_nobody_gave_is_never_wrong() -> None:
     assert problems("--port=$PORT --timeout=$T --ingress=$I --set-env-vars=$VARS --add-volume=$V --set-secrets=K=$S $MORE") == ()
+
+
+def test_an_empty_image_is_no_image() -> None:
+    problem = only("--image=")
+    assert (problem.kind, problem.field) == (INVALID, "--image")
+    assert problems("") == ()
+    assert only("--image= --cpu=2", "run services update x").field == "--image"

@@ -162,3 +162,20 @@ def test_a_refused_query_is_mended_and_nothing_else(line: str) -> None:
 def test_an_alert_policy_that_asks_for_no_metric() -> None:
     policy = 'filter: metric.type="run.googleapis.com/container/memory/utilization" AND resource.type="cloud_run_revision"'
     assert first(alert_policy=policy) == "metric-name-wrong"
+
+
+POLICY = (
+    '{"conditions": [{"conditionThreshold": {"filter": "metric.type=\\"run.googleapis.com/request_latencies\\"", '
+    '"aggregations": [{"alignmentPeriod": "60s", "perSeriesAligner": "ALIGN_MEAN"}]}}]}'
+)
+
+
+def test_an_aligner_that_the_metric_does_not_take_leaves_the_query_empty() -> None:
+    answer = ask(alert_policy=POLICY, metrics={SLOW: None, REQUESTS: 40, INSTANCES: 2})
+    assert answer.causes[0].cause == "metric-name-wrong"
+    assert "ALIGN_PERCENTILE" in str(answer.remedies[0].after)
+
+
+def test_an_aligner_that_fits_is_not_blamed_for_missing_points() -> None:
+    policy = POLICY.replace("ALIGN_MEAN", "ALIGN_PERCENTILE_99")
+    assert confidence(ask(alert_policy=policy, metrics={SLOW: None, REQUESTS: None}), "metric-name-wrong") == 0

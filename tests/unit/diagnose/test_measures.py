@@ -76,3 +76,30 @@ def test_of_a_series_the_newest_point_counts() -> None:
 
 def test_a_key_in_no_such_form_is_kept_under_its_own_words() -> None:
     assert read_measure("{odd", 3).value == 3
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        {"x mean{minute=09:50} [1]": 1.0, "x mean{minute=10:05} [1]": 2.0},
+        {"x mean{minutes_ago=15} [1]": 1.0, "x mean{minutes_ago=1} [1]": 2.0},
+        {"x mean{at=2026-11-29T23:50} [1]": 1.0, "x mean{at=2026-11-30T00:10} [1]": 2.0},
+        {"x mean{phase=before} [1]": 1.0, "x mean{phase=after} [1]": 2.0},
+        {"x{minute=3} mean [1]": 1.0, "x{minute=11} mean [1]": 2.0},
+    ],
+)
+def test_the_newest_point_is_the_newest_in_any_order(points: dict[str, float]) -> None:
+    for order in (points, dict(reversed(points.items()))):
+        picked = read_measures(order).pick("x")
+        assert picked is not None
+        assert picked.value == 2.0
+
+
+def test_windows_of_different_length_are_not_added_up() -> None:
+    measures = read_measures({"x rate{window=5m} [1/s]": 30.0, "x rate{window=1d} [1/s]": 12.0})
+    assert measures.total("x", statistics=("rate",), where=lambda _: True) == 30.0
+
+
+def test_points_of_the_newest_time_are_added_up() -> None:
+    metrics = {"x{r=a,minute=1} rate [1/s]": 5.0, "x{r=a,minute=2} rate [1/s]": 7.0, "x{r=b,minute=2} rate [1/s]": 1.0}
+    assert read_measures(metrics).total("x", statistics=("rate",), where=lambda _: True) == 8.0

@@ -418,3 +418,33 @@ def test_a_429_with_tf_servings_text_is_its_own() -> None:
         metrics={answered("429"): 30, INSTANCES: 2},
     )
     assert confidence(answer, "instance-cap-reached") == 0
+
+
+def test_the_older_words_of_a_cpu_or_memory_quota_name_the_maximum_that_fits() -> None:
+    line = "template.containers.resources.limits.cpu: Invalid value specified for cpu. For the specified value, maxScale may not exceed 12."
+    answer = ask(line, deploy=cpu_service("--max-instances=50"))
+    assert [each.cause for each in answer.causes] == ["cpu-memory-quota-refused"]
+    assert (answer.remedies[0].remedy, answer.remedies[0].before, answer.remedies[0].after) == ("clamp-max-instances", "50", "12")
+
+
+def test_a_value_outside_the_shapes_is_no_quota() -> None:
+    line = "limits.memory: Invalid value specified for container memory. For 2.0 CPU, memory must be between 128Mi and 8Gi."
+    assert first(line) == "api-request-invalid"
+
+
+def test_gpus_of_old_revisions_are_counted_and_freed_first() -> None:
+    line = (
+        "googleapi: Error 400: scaling.max_instance_count: Max instances must be set to 2 or fewer in order to set GPU requirements. "
+        "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion requested: 6 allowed: 4"
+    )
+    crowded = ask(line, deploy=gpu_service("--max-instances=2"))
+    assert remedies(crowded)[0] == "free-gpu-headroom"
+    assert "6 counted, 4 allowed" in str(crowded.remedies[0].before)
+    assert [each.cause for each in crowded.causes] == ["gpu-quota-refused"]
+    assert remedies(ask(line, deploy=gpu_service("--max-instances=6")))[0] == "clamp-max-instances"
+
+
+def test_more_quota_is_asked_for_by_number_only_where_one_is_known() -> None:
+    line = "Max instances must be set to 0 or fewer to set the requested total memory."
+    request = next(each for each in ask(line).remedies if each.remedy == "request-quota-increase")
+    assert (request.before, request.after) == (None, None)

@@ -77,7 +77,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "no-redundant-quota": ("You do not have quota for using GPUs with zonal redundancy.",),
     "no-gpu-quota": ("You do not have quota for using GPUs without zonal redundancy.",),
     "gpu-quota": ("Max instances must be set to 3 or fewer in order to set GPU requirements.",),
-    "cpu-memory-quota": ("Max instances must be set to 0 or fewer to set the requested total CPU.",),
+    "cpu-memory-quota": (
+        "Max instances must be set to 0 or fewer to set the requested total CPU.",
+        "Invalid value specified for cpu. For the specified value, maxScale may not exceed 15.",
+    ),
     "vpc-permission": ("Health check failed for the deployment with the user-provided VPC network. Got permission denied error.",),
     "readiness-deadline": ("Resource readiness deadline exceeded.",),
     "not-listening": (
@@ -115,13 +118,23 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "message-limit": ("Received message larger than max (5000000 vs. 4194304)",),
     "sent-message-limit": ("Sent message larger than max (5000000 vs. 4194304)",),
     "spoke-wrong-protocol": ("Trying to connect an http1.x server", "io.netty: HTTP/2 client preface string missing or corrupt."),
-    "not-grpc": ("unexpected HTTP status code received from server: 404 (Not Found)",),
+    "not-grpc": (
+        "unexpected HTTP status code received from server: 404 (Not Found)",
+        "Error: 12 UNIMPLEMENTED: Received HTTP status code 404",
+    ),
     "transport-closed": ("Transport closed", "Socket closed"),
     "body-too-large": ("413. That is an error. Your client issued a request that was too large.",),
     "deadline": ("rpc error: code = DeadlineExceeded desc = context deadline exceeded",),
     "retrying": ("same messageId 7 times in 90 s", "retryPolicy: {maxAttempts: 5, initialBackoff: 0.01s}"),
     "no-effect": ("still serving the old version",),
-    "overwritten": ("gsutil -m cp -r export/* gs://b/m/3/",),
+    "overwritten": ("gsutil -m cp -r export/* gs://b/m/3/", "we overwrote version 3 in place"),
+    "config-written": ("pushed a new models.config to gs://b/conf",),
+    "some-tries": ("404 in 3 of 4 calls", "2/5 instances"),
+    "platform-answered": ("Error: 14 UNAVAILABLE: Received HTTP status code 503", "Bad gRPC response. HTTP status code: 502"),
+    "device-oom": ("RESOURCE_EXHAUSTED: failed to allocate memory", "Out of memory while trying to allocate 8589934592 bytes."),
+    "latest-created": ("latestCreatedRevisionName: seg-00006-ccc",),
+    "serves-nothing": ("Service [seg] revision [seg-00006-ccc] has been deployed and is serving 0 percent of traffic.",),
+    "condition-open": ("type: Ready status: Unknown", '{"status":"Unknown","type":"Ready"}'),
 }
 
 HEALTHY = """\
@@ -155,3 +168,20 @@ def test_every_cause_of_the_table_is_known() -> None:
 
 def test_the_log_of_a_healthy_start_speaks_for_no_cause() -> None:
     assert [each.signature.sign for each in sightings(read_lines([HEALTHY]), SIGNATURES) if each.signature.cause is not None] == []
+
+
+def test_a_reason_in_front_of_the_sentence_does_not_hide_what_the_sentence_names() -> None:
+    line = "reason: HealthCheckContainerError message: failed to start and listen on the port defined provided by the PORT=9001 environment"
+    ports = [each.match["port"] for each in sightings(read_lines([line]), SIGNATURES) if each.signature.sign == "not-listening"]
+    assert ports == ["9001"]
+
+
+def test_a_line_with_several_of_a_kind_shows_each_of_them() -> None:
+    line = "Running gRPC ModelServer at 0.0.0.0:8500 ... Exporting HTTP/REST API at:localhost:8501 ..."
+    found = [each.match.groupdict() for each in sightings(read_lines([line]), SIGNATURES) if each.signature.sign == "listening"]
+    assert [(each["port"], each["rest"]) for each in found] == [("8500", None), (None, "8501")]
+
+
+def test_a_quiet_line_between_two_alike_counts_once_for_each() -> None:
+    found = sightings(read_lines(["Server Threadpool Exhausted", "nothing", "Server Threadpool Exhausted"]), SIGNATURES)
+    assert [each.line.number for each in found] == [1, 3]

@@ -199,3 +199,18 @@ def test_slow_minutes_one_after_the_other_are_a_fault() -> None:
 
 def test_errors_above_noise_are_a_fault_whatever_the_latency() -> None:
     assert first(metrics={SLOW: 120, answered("2xx"): 300, answered("5xx"): 9}, p99_ms=200) != "no-fault"
+
+
+def test_fewer_instances_are_kept_than_were_ever_active_at_once_and_not_less() -> None:
+    days = "{window=21d}"
+    metrics = {
+        f"{CLOUD_RUN}request_count rate{days} [1/s]": 0.2,
+        f"{CLOUD_RUN}container/instance_count{{state=active}} max{days} [instances]": 2,
+        f"{CLOUD_RUN}container/instance_count{{state=active}} mean{days} [instances]": 0.4,
+        f"{CLOUD_RUN}container/gpu/utilizations p99{days} [ratio]": 0.05,
+        f"{CLOUD_RUN}container/max_request_concurrencies p99{days} [requests]": 1,
+        f"{CLOUD_RUN}request_latencies p99{days} [ms]": 40,
+    }
+    answer = ask(deploy=gpu_service("--min-instances=4", "--max-instances=4", "--concurrency=20"), metrics=metrics, p99_ms=300)
+    assert answer.causes[0].cause == "over-provisioned"
+    assert (answer.remedies[0].before, answer.remedies[0].after) == ("4", "2")

@@ -203,3 +203,45 @@ def test_a_change_that_failed_is_not_under_way() -> None:
     )
     assert answer.causes[0].cause == "gpu-surge-at-rollout"
     assert confidence(answer, "rollout-in-progress") < 0.2
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        "status: 'False' reason: HealthCheckContainerError message: failed to start and listen on the port defined by PORT=80",
+        "CONDITION_FAILED reason HEALTH_CHECK_CONTAINER_ERROR: failed to start and listen on the port defined by the PORT=8080 environment",
+        "Cloud Run error: Container failed to start. Failed to start and then listen on the port defined by the PORT environment variable.",
+    ],
+)
+def test_a_server_that_listens_elsewhere_is_seen_behind_a_reason_too(verdict: str) -> None:
+    answer = ask("Running gRPC ModelServer at 0.0.0.0:8500 ...", verdict)
+    assert answer.causes[0].cause == "port-mismatch"
+    assert remedies(answer) == ["fix-port-or-protocol"]
+
+
+def test_a_server_that_is_still_loading_is_no_wrong_port() -> None:
+    line = "Failed to start and then listen on the port defined by the PORT environment variable."
+    assert first("Reading SavedModel from: /models/m/1", line) == "startup-window-too-short"
+
+
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        ("revision_reason: MIN_INSTANCES_WARMING; elapsed 90 s", "rollout-in-progress"),
+        ("revision_reason: MIN_INSTANCES_WARMING; elapsed 25 min", "startup-window-too-short"),
+        ("revision_reason: MIN_INSTANCES_NOT_PROVISIONED for 40 minutes", "gpu-surge-at-rollout"),
+        ("revision_reason: MIN_INSTANCES_WARMING; elapsed 700 s, deadline 600 s", "startup-window-too-short"),
+        ("revision_reason: MIN_INSTANCES_WARMING; elapsed 500 s, deadline 600 s", "rollout-in-progress"),
+    ],
+)
+def test_a_change_is_under_way_until_its_deadline(line: str, cause: str) -> None:
+    answer = ask(line, deploy=gpu_service("--min-instances=1", "--startup-probe=tcpSocket.port=8500,periodSeconds=10,failureThreshold=30"))
+    assert answer.causes[0].cause == cause
+    assert ("wait" in remedies(answer)) is (cause == "rollout-in-progress")
+
+
+def test_a_probe_that_gets_an_answer_has_found_the_port() -> None:
+    probe = 'STARTUP HTTP probe failed 3 times consecutively for container "m-1" on port 8501 path "/ready". Failed with status code 404'
+    answer = ask("Running gRPC ModelServer at 0.0.0.0:8500 ...", probe)
+    assert answer.causes[0].cause == "probe-misconfigured"
+    assert confidence(answer, "port-mismatch") == 0

@@ -46,6 +46,24 @@ def test_a_part_that_describes_nothing_is_no_broken_document(deploy: str) -> Non
     assert codes(("q.yaml", f"deploy: '{deploy}'\nflags: ['--port=8500', '--model_base_path=/m']\n")) == set()
 
 
+@pytest.mark.parametrize(
+    ("rest", "said"),
+    [
+        ("", r"no JSON \(line 2: Expecting"),
+        ('"a": 1,\n}', r"no JSON \(line 3: "),
+        (f"1, {'9' * 5_000}", r"no JSON \(line 2: "),
+        (f'"a": {"9" * 5_000}}}}}', r"no JSON\. Write it with: terraform show -json"),
+    ],
+    ids=["cut off", "a comma before the end", "no name", "a number without end"],
+)
+def test_a_plan_that_is_no_json_is_said(rest: str, said: str) -> None:
+    with pytest.raises(UnreadableError, match=said):
+        ask(
+            "plan.json",
+            '{"format_version": "1.2", "terraform_version": "1.11.4", "planned_values": {"root_module": {}},\n"resource_changes": {' + rest,
+        )
+
+
 def test_every_service_of_a_plan_is_judged() -> None:
     def service(name: str, region: str) -> dict[str, object]:
         return {

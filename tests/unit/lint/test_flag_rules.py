@@ -196,6 +196,24 @@ def test_what_the_server_takes_for_no_flag_is_one_finding_with_its_right_form(fl
         assert fix in finding.fix
 
 
+def test_arguments_of_the_container_and_listed_ones_have_their_own_places() -> None:
+    deployment = deployed(service(args=["--port=8500", "--prot=8501"]), flags=["--enable_batching=true", "--rest_api=8502"])
+    first, second = found(invalid_flag_rules, deployment)
+    assert (first.where.part, first.where.field) == ("deploy", "--prot=8501")
+    assert (second.where.part, second.where.line, second.where.field) == ("flags", 2, "--rest_api=8502")
+
+
+def test_a_name_longer_than_any_flag_is_left_out() -> None:
+    (finding,) = found(invalid_flag_rules, listed("--rest_api_port" + "_x" * 100 + "=1"))
+    assert finding.fix.startswith("leave --rest_api_port_x_x")
+
+
+def test_a_switch_spelt_wrong_behind_many_unknown_flags_is_still_known_by_its_letters() -> None:
+    unknown = [f"--setting_{number}=1" for number in range(80)]
+    deployment = listed(*unknown, "--Enable-Batching=true", "--batching_parameters_file=/b.txt", batching=BATCHING)
+    assert codes(RULES, deployment) == ["server-flag-invalid"]
+
+
 @pytest.mark.parametrize(
     "flags",
     [

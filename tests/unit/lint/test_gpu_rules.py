@@ -96,8 +96,44 @@ def test_a_gpu_without_its_type_in_the_admin_api() -> None:
     assert silent(changed(GPU_COMMAND, ("--gpu-type=nvidia-l4 ", "")), "gpu-request-invalid")
 
 
+REFUSAL = "must be set when GPU redundancy is set"
+NO_TYPE = ("  nodeSelector: {accelerator: nvidia-l4}\n", "")
+NO_NUMBER = (", nvidia.com/gpu: '1'", "")
+
+
 def test_redundancy_of_no_gpu() -> None:
-    assert "must be set when GPU redundancy is set" in one(changed(V2, (", nvidia.com/gpu: '1'", "")), "gpu-request-invalid").message
+    assert REFUSAL in one(changed(V2, NO_TYPE, NO_NUMBER), "gpu-request-invalid").message
+    found = one("gcloud run deploy a --image=gcr.io/acme/a:1 --no-gpu-zonal-redundancy", "gpu-request-invalid")
+    assert (found.where.field, REFUSAL in found.message) == ("--no-gpu-zonal-redundancy", True)
+    assert REFUSAL in one("gcloud run services update a --gpu=0 --gpu-zonal-redundancy", "gpu-request-invalid").message
+
+
+def test_a_type_alone_is_a_gpu_and_an_update_may_leave_the_gpu_to_what_is_there() -> None:
+    assert silent(changed(V2, NO_NUMBER), "gpu-request-invalid")
+    assert silent(changed(GPU_COMMAND, ("--gpu=1 ", "")), "gpu-request-invalid")
+    assert silent("gcloud run services update a --no-gpu-zonal-redundancy", "gpu-request-invalid")
+    assert silent("gcloud run services update a --gpu=0", "gpu-request-invalid")
+
+
+def test_redundancy_beside_a_misnamed_flag_for_the_gpu_is_no_second_mistake() -> None:
+    command = "gcloud run deploy a --image=gcr.io/acme/a:1 --gpu-count=1 --no-gpu-zonal-redundancy"
+    assert silent(command, "gpu-request-invalid")
+    assert findings(command, "gcloud-unknown-flag")
+
+
+@pytest.mark.parametrize("number", ["-1", "one", "nvidia-l4", "=1", "0x10", "0", "4"])
+def test_a_number_of_gpus_that_is_not_one(number: str) -> None:
+    assert one(changed(GPU_COMMAND, ("--gpu=1", f"--gpu={number}")), "gpu-request-invalid").where.field == "--gpu"
+
+
+@pytest.mark.parametrize("number", ["$GPUS", "<gpus>", "1"])
+def test_a_number_of_gpus_that_is_filled_in_later(number: str) -> None:
+    assert silent(changed(GPU_COMMAND, ("--gpu=1", f"--gpu={number}")), "gpu-request-invalid")
+
+
+def test_a_card_is_spelt_in_small_letters() -> None:
+    assert one(changed(GPU_COMMAND, ("nvidia-l4", "NVIDIA-L4")), "gpu-request-invalid").fix == "--gpu-type=nvidia-l4"
+    assert silent(changed(GPU_COMMAND, ("nvidia-l4", "GPU_TYPE")), "gpu-request-invalid")
 
 
 @pytest.mark.parametrize(

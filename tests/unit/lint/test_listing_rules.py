@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.lint.listing_rules import RULES, absent_rules, naming_rules, partial_rules
+from shared.lint.listing_rules import RULES, listing_rules
 from tests.support.lint_deployments import codes, found, service
 from tests.support.lint_files import asked, version
 
@@ -32,7 +32,7 @@ def test_no_listing_has_no_finding() -> None:
 
 @pytest.mark.parametrize("name", ["v1", "0.1", "1-tmp", "latest", "99999999999999999999"])
 def test_a_folder_that_is_no_whole_number_is_no_version(name: str) -> None:
-    (finding,) = found(naming_rules, asked(flags=flags(), objects=version(f"{BASE}/{name}")))
+    (finding,) = found(listing_rules, asked(flags=flags(), objects=version(f"{BASE}/{name}")))
     assert finding.code == "model-no-integer-version"
     assert name in finding.message
     assert finding.fix == f"gcloud storage mv {BASE}/{name} {BASE}/1"
@@ -49,20 +49,20 @@ def test_a_base_path_above_several_models_has_no_version() -> None:
 
 
 def test_a_base_path_that_is_a_version_folder_means_the_folder_above() -> None:
-    (finding,) = found(naming_rules, asked(flags=flags(f"{BASE}/7"), objects=version(f"{BASE}/7")))
+    (finding,) = found(listing_rules, asked(flags=flags(f"{BASE}/7"), objects=version(f"{BASE}/7")))
     assert (finding.code, finding.fix) == ("model-base-path-is-version", f"--model_base_path={BASE}")
 
 
 def test_a_base_path_that_is_a_version_folder_in_the_models_file() -> None:
     models = f'model_config_list {{ config {{ name: "r" base_path: "{BASE}/7/" model_platform: "tensorflow" }} }}'
-    (finding,) = found(naming_rules, asked(models=models, objects=version(f"{BASE}/7")))
+    (finding,) = found(listing_rules, asked(models=models, objects=version(f"{BASE}/7")))
     assert finding.fix == f'base_path: "{BASE}"'
 
 
 def test_a_model_without_a_version_folder_is_not_a_name_that_is_no_number_too() -> None:
     deployment = asked(flags=flags(), objects=version(BASE))
     assert codes(RULES, deployment) == ["model-base-path-is-version"]
-    (finding,) = found(naming_rules, deployment)
+    (finding,) = found(listing_rules, deployment)
     assert finding.fix == f"gcloud storage mv '{BASE}/*' {BASE}/1/"
 
 
@@ -87,7 +87,7 @@ WHOLE = version(f"{BASE}/7", shards=2)
     ],
 )
 def test_a_version_that_is_not_whole(objects: list[str], missing: str) -> None:
-    (finding,) = found(partial_rules, asked(flags=flags(), objects=objects))
+    (finding,) = found(listing_rules, asked(flags=flags(), objects=objects))
     assert finding.code == "model-partial-upload"
     assert missing in finding.message
     assert f"{BASE}/8/" in finding.fix
@@ -104,17 +104,30 @@ def test_a_version_that_is_not_whole(objects: list[str], missing: str) -> None:
     ],
 )
 def test_a_version_that_is_whole(objects: list[str]) -> None:
-    assert found(partial_rules, asked(flags=flags(), objects=objects)) == []
+    assert found(listing_rules, asked(flags=flags(), objects=objects)) == []
+
+
+@pytest.mark.parametrize("cut", ["variables.data-00000-of-0", "variables.data-00007-of-00000", "variables.data-00000-of-", "variables.da"])
+def test_a_data_file_whose_name_is_cut_off_is_no_data_file(cut: str) -> None:
+    objects = [*WHOLE[:2], f"{BASE}/7/variables/{cut}"]
+    (finding,) = found(listing_rules, asked(flags=flags(), objects=objects))
+    assert "lacks variables/variables.data-00000-of-00001 (" in finding.message
+
+
+def test_data_files_of_two_counts_miss_one_of_the_larger() -> None:
+    data = [f"{BASE}/7/variables/variables.data-{number}" for number in ("00001-of-00002", "00000-of-00003", "00007-of-00003")]
+    (finding,) = found(listing_rules, asked(flags=flags(), objects=[*WHOLE[:2], *data]))
+    assert "lacks variables/variables.data-00001-of-00003 (" in finding.message
 
 
 def test_every_version_that_is_not_whole_has_its_own_finding_and_line() -> None:
     objects = [*version(f"{BASE}/7")[:1], *version(f"{BASE}/8"), *version(f"{BASE}/9")[:2]]
-    findings = found(partial_rules, asked(flags=flags(), objects=objects))
+    findings = found(listing_rules, asked(flags=flags(), objects=objects))
     assert [(each.where.line, each.where.file) for each in findings] == [(1, "objects.txt"), (5, "objects.txt")]
 
 
 def test_a_pinned_version_that_the_listing_lacks() -> None:
-    (finding,) = found(absent_rules, asked(models=pinned(8, 9), objects=[*version(f"{BASE}/7"), *version(f"{BASE}/8")]))
+    (finding,) = found(listing_rules, asked(models=pinned(8, 9), objects=[*version(f"{BASE}/7"), *version(f"{BASE}/8")]))
     assert finding.code == "model-version-absent"
     assert "pinned to version 9" in finding.message
     assert (finding.where.part, finding.where.line) == ("models", 3)
@@ -122,7 +135,32 @@ def test_a_pinned_version_that_the_listing_lacks() -> None:
 
 
 def test_a_pinned_version_that_is_there_under_zeros() -> None:
-    assert found(absent_rules, asked(models=pinned(9), objects=version(f"{BASE}/0009"))) == []
+    assert found(listing_rules, asked(models=pinned(9), objects=version(f"{BASE}/0009"))) == []
+
+
+def test_the_next_number_is_free_above_all_versions_of_the_folder() -> None:
+    objects = [f"{BASE}/{number}/saved_model.pb 5" for number in (3, 12, 7)]
+    findings = found(listing_rules, asked(flags=flags(), objects=objects))
+    assert len(findings) == 3
+    assert all(f"{BASE}/13/" in finding.fix for finding in findings)
+
+
+def test_a_pinned_version_is_found_in_the_line_of_its_own_entry() -> None:
+    entry = '  config { name: "ranker" base_path: "%s"\n    model_version_policy { specific { versions: 9 } }\n  }\n'
+    models = f"model_config_list {{\n{entry % 'gs://acme/other'}{entry % BASE}}}\n"
+    (finding,) = found(listing_rules, asked(models=models, objects=version(f"{BASE}/7")))
+    assert finding.where.line == 6
+
+
+def test_a_path_longer_than_any_file_has_is_not_looked_at() -> None:
+    assert codes(RULES, asked(flags=flags(), objects=[f"{BASE}/v1/{'a/' * 3_000}saved_model.pb 5"])) == []
+
+
+def test_volumes_that_are_none_are_passed_over() -> None:
+    described = service(args=["--model_base_path=/mnt/models/ranker"])
+    described["template"]["containers"][0]["volumeMounts"] = [{"name": ["odd"], "mountPath": "/mnt/models"}, "odd", {}]
+    described["template"]["volumes"] = [{"name": ["even"], "gcs": {"bucket": "acme"}}, None, {}]
+    assert codes(RULES, asked(service=described, objects=version(f"{BASE}/7"))) == []
 
 
 def test_a_listing_of_another_model_says_nothing_about_this_one() -> None:
@@ -144,7 +182,7 @@ def test_several_models_are_told_apart() -> None:
         'model_config_list { config { name: "a" base_path: "gs://acme/a" model_platform: "tensorflow" } '
         'config { name: "b" base_path: "gs://acme/b" model_platform: "tensorflow" } }'
     )
-    findings = found(naming_rules, asked(models=models, objects=[*version("gs://acme/a/1"), *version("gs://acme/b/v1")]))
+    findings = found(listing_rules, asked(models=models, objects=[*version("gs://acme/a/1"), *version("gs://acme/b/v1")]))
     assert [finding.code for finding in findings] == ["model-no-integer-version"]
     assert "gs://acme/b" in findings[0].message
 

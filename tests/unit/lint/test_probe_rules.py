@@ -149,3 +149,11 @@ def test_gclouds_refusal_of_a_tcp_liveness_probe_is_the_same_mistake() -> None:
     assert one(text, "probe-liveness-tcp").where.field == "--liveness-probe"
     assert silent(text, "gcloud-value-invalid")
     assert findings(f"{REST} --liveness-probe=tcp.prt=8501", "gcloud-value-invalid")
+    for written in (
+        "tcp.port=8501",
+        "tcpSocket=8501",
+        "tcpSocket.port=abc",
+        "tcpSocket.port=8501,foo=3",
+        "periodSeconds=3,tcpSocket.port=1",
+    ):
+        assert one(f"{REST} --liveness-probe={written}", "probe-liveness-tcp").where.field == "--liveness-probe"

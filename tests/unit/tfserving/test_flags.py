@@ -7,13 +7,16 @@ from shared.tfserving.flags import (
     BY_NAME,
     FLAGS,
     INVENTED,
+    BadValue,
     FlagValue,
     FlagValueError,
     Kind,
+    LeftOver,
     default_server_threads,
     faults,
     format_flags,
     parse_flags,
+    read_argument,
     server_threads,
 )
 
@@ -141,6 +144,26 @@ def test_unknown_arguments_do_not_stop_the_server(argument: str, meaning: str) -
     flags = parse_flags([argument])
     assert meaning in flags.left_over[0].meaning
     assert flags.starts
+
+
+def test_only_the_first_fifty_unknown_names_are_compared_with_the_flags_there_are() -> None:
+    left = parse_flags([f"--rest-api-port={number}" for number in range(60)]).left_over
+    assert [each.meaning for each in left[:50]] == ["there is no such flag; --rest_api_port is near"] * 50
+    assert [each.meaning for each in left[50:]] == ["there is no such flag"] * 10
+
+
+@pytest.mark.parametrize(
+    ("argument", "read"),
+    [
+        ("--port=8500", ("port", 8500)),
+        ("--enable_batching", ("enable_batching", True)),
+        ("--port=x", BadValue("port", "x", "--port takes a whole number of 32 bits")),
+        ("--port", LeftOver("--port", "the value stands apart or is missing: write --port=value")),
+        ("8500", LeftOver("8500", "a value stands alone: write --port=8500")),
+    ],
+)
+def test_one_argument_is_read_with_the_one_before_it(argument: str, read: object) -> None:
+    assert read_argument(argument, "--port") == read
 
 
 def test_nothing_is_read_after_two_dashes() -> None:

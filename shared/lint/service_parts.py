@@ -60,7 +60,7 @@ _PLACEHOLDERS = frozenset(
     }
 )
 """Words of which documentation makes its stand-ins: `REGION-docker.pkg.dev/PROJECT_ID/REPO/IMAGE:TAG`."""
-_SECONDS = re.compile(r"(-?[0-9]{1,12}(?:\.[0-9]{1,9})?)s")
+_SECONDS = re.compile(r"(-?[0-9]{1,30}(?:\.[0-9]{1,9})?)s")
 
 
 def is_stand_in(text: str) -> bool:

@@ -240,17 +240,20 @@ def _lenient(value: Any, descriptor: Any) -> bool:
             if field.enum_type is not None:
                 if isinstance(each, bool | float) or (isinstance(each, str) and each not in field.enum_type.values_by_name):
                     return True
-            elif field.message_type is not None and field.message_type.full_name == "google.protobuf.Duration":
-                if isinstance(each, str) and not _DURATION.fullmatch(each):
-                    return True
             elif field.message_type is not None:
-                if not field.message_type.GetOptions().map_entry and _lenient(each, field.message_type):
+                if _lenient_message(each, field.message_type):
                     return True
             elif field.cpp_type in (field.CPPTYPE_INT32, field.CPPTYPE_INT64) and (
                 isinstance(each, bool) or (isinstance(each, str) and not _INTEGER.fullmatch(each))
             ):
                 return True
     return False
+
+
+def _lenient_message(value: Any, descriptor: Any) -> bool:
+    if descriptor.full_name == "google.protobuf.Duration":
+        return isinstance(value, str) and not _DURATION.fullmatch(value)
+    return not descriptor.GetOptions().map_entry and _lenient(value, descriptor)
 
 
 def _has_unknown_number(message: Any) -> bool:

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from shared.cloudrun.described import Problem, ReadingProblem
-from shared.cloudrun.gcloud_container_args import comma_split, quoted_args, server_flags, starts_server
+from shared.cloudrun.gcloud_container_args import are_the_servers, comma_split, quoted_args, server_flags, starts_server
 from shared.cloudrun.gcloud_flags import COMMANDS, EXCLUSIVE, GCLOUD_VERSION, TRACKS, Command, GcloudFlag, Kind, Place, Repeat, find_flag
-from shared.cloudrun.gcloud_unknown import unknown_flag
+from shared.cloudrun.gcloud_unknown import MAX_COMPARED, unknown_flag
 from shared.cloudrun.gcloud_values import Value, ValueRefused, cut, read_value, split
 from shared.cloudrun.shell_variables import UNKNOWN, shown
 
@@ -103,6 +103,10 @@ class _Reader:
         self.merged: dict[str, set[str]] = {}
         self.positionals = 0
         self.seen: set[str] = set()
+        self.image: str | None = None
+        """The value of --image, wherever it stands in the group."""
+        self.unknown = 0
+        """How many flags gcloud does not have."""
         self.container_command: Value = None
         self.ports = 0
         """How often --port stands in the group: of two, one is the server's."""
@@ -110,6 +114,7 @@ class _Reader:
     def read(self, places: list[int]) -> None:
         self.places = places
         self.ports = sum(self.words[place].partition("=")[0] == "--port" for place in places)
+        self.image = self._first_value("--image")
         behind_dashes = False
         while self.at < len(places):
             word, line = self.words[places[self.at]], self.lines[places[self.at]]
@@ -264,7 +269,7 @@ class _Reader:
             seen.add(item)
 
     def _args(self, name: str, text: str, items: list[str], line: int) -> list[str]:
-        if not starts_server(self.container_command):
+        if not starts_server(self.container_command) or not are_the_servers(items, self.image):
             return items
         meant = comma_split(items, split(text)[1])
         if meant is None:
@@ -273,6 +278,14 @@ class _Reader:
         message = f"{name}: gcloud splits the value at {split(text)[1]!r}, so {cut(lost)} becomes an argument of its own and is lost"
         self._problem(ReadingProblem.ARGS_COMMA_SPLIT, name, line, message, quoted_args(name, joined))
         return joined
+
+    def _first_value(self, name: str) -> str | None:
+        """The flag's value in the group, wherever it stands; None where the flag is not given."""
+        for at, place in enumerate(self.places):
+            word, equals, value = self.words[place].partition("=")
+            if word == name and (equals or at + 1 < len(self.places)):
+                return value if equals else self.words[self.places[at + 1]]
+        return None
 
     def _without_value(self, flag: GcloudFlag, name: str, line: int) -> None:
         following = self.words[self.places[self.at]] if self.at < len(self.places) else None
@@ -297,7 +310,9 @@ class _Reader:
         if follows and (self.positionals or self.group is not None or self.at + 1 < len(self.places)):
             value = self.words[self.places[self.at]]
             self.at += 1
-        problem = unknown_flag(self.found.command, name, value, elsewhere)
+        self.unknown += 1
+        names = frozenset(word.partition("=")[0] for word in self.words) if self.unknown <= MAX_COMPARED else frozenset()
+        problem = unknown_flag(self.found.command, name, value, elsewhere, beside=names, compare=self.unknown <= MAX_COMPARED)
         self._problem(ReadingProblem.UNKNOWN_FLAG, shown(name)[:120], line, problem.message, problem.fix)
         if problem.server_flag is not None:
             for at, each in enumerate(self.given):

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 from shared.cloudrun.gcloud_flags import find_flag
 from shared.cloudrun.gcloud_values import Value
-from shared.cloudrun.shell_variables import shown
+from shared.cloudrun.shell_variables import UNKNOWN, shown
 
 _DELIMITERS = ";@|#%~!:+"
 _NUMBER = re.compile(r"-\d+(?:\.\d+)?")
 _SERVER = re.compile(r"(?:.*/)?(?:tensorflow_model_server|tf_serving_entrypoint\.sh)")
 _SERVER_FLAG = re.compile(r"--(?:[a-z0-9]+_[a-z0-9_]*|v|port|nov)(?:=.*)?", re.DOTALL)
+_ONLY_THE_SERVERS = re.compile(r"--[a-z0-9]+_[a-z0-9_]*(?:=.*)?", re.DOTALL)
+_SERVING_IMAGE = "tensorflow/serving"
 MAX_FIX = 2_000
 """Characters of a corrected value that a fix repeats."""
 
@@ -23,11 +25,17 @@ def starts_server(command: Value) -> bool:
     return any(_SERVER.fullmatch(word) for word in command)
 
 
+def are_the_servers(items: Sequence[str], image: str | None) -> bool:
+    """Whether the items may be TF Serving's arguments: an image of another name is believed to hold it where a flag is of its making."""
+    return image is None or _SERVING_IMAGE in image or UNKNOWN in image or any(_ONLY_THE_SERVERS.fullmatch(item) for item in items)
+
+
 def comma_split(items: Sequence[str], delimiter: str) -> tuple[str, list[str]] | None:
     """What gcloud's split cut off a flag's value, and the list that was meant; None where nothing was cut off.
 
-    A word behind a flag without a value is that flag's value, given the way of other programs: no split went wrong there. A flag with a
-    blank in front, which the server would not know for one, is meant without it.
+    The server reads `--flag=value` only: a word behind a flag without a value, the way of other programs, is lost too, and is meant as
+    that value. A flag with a blank in front, which the server would not know for one, is meant without it. What a variable holds that
+    is not known here may be a flag.
     """
     lost: str | None = None
     meant: list[list[str]] = []
@@ -37,8 +45,11 @@ def comma_split(items: Sequence[str], delimiter: str) -> tuple[str, list[str]] |
             meant.append([item.strip()])
             continue
         is_flag = item.startswith("-") and not _NUMBER.fullmatch(item)
-        if is_flag or not meant or not meant[-1][0].startswith("--") or "=" not in meant[-1][0]:
+        if is_flag or not item or item.startswith(UNKNOWN) or not meant or not meant[-1][0].startswith("--"):
             meant.append([item])
+        elif "=" not in meant[-1][0]:
+            lost = lost if lost is not None else item
+            meant[-1][0] = f"{meant[-1][0]}={item}"
         else:
             lost = lost if lost is not None else item
             meant[-1].append(item)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from shared.cloudrun.shell_variables import Variables, assignment, shown
 from shared.cloudrun.shell_words import Fault, Text, Word, Words, read_words
 
-PROGRAMS = frozenset({"gcloud", "docker", "podman", "nerdctl"})
+PROGRAMS = frozenset({"gcloud", "docker", "nvidia-docker", "podman", "nerdctl"})
 _WRAPPERS = frozenset(
     {"sudo", "env", "exec", "time", "nohup", "command", "if", "then", "do", "else", "elif", "while", "until", "{", "!", "eval"}
 )

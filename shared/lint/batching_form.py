@@ -74,7 +74,7 @@ def last_size_rules(deployment: Deployment) -> Iterator[Finding]:
         "allowed-last-not-max",
         f"The last of allowed_batch_sizes is {allowed[-1]}, and {stated}. {fault.rule} {_consequence(fault)}",
         file.where(f"allowed_batch_sizes[{len(allowed) - 1}]"),
-        _ending_right(allowed, size),
+        _right_sizes(meant, deployment.rows),
     )
 
 
@@ -92,7 +92,7 @@ def order_rules(deployment: Deployment) -> Iterator[Finding]:
         f"In allowed_batch_sizes {allowed[at]} stands behind {allowed[at - 1]}. The server does not check the order: it pads a batch up to "
         "the first entry that is large enough, so entries behind a larger one are never used",
         file.where(f"allowed_batch_sizes[{at}]"),
-        _sizes(sorted(set(allowed))),
+        _right_sizes(meant, deployment.rows),
     )
 
 
@@ -110,7 +110,7 @@ def least_size_rules(deployment: Deployment) -> Iterator[Finding]:
         f"The smallest of allowed_batch_sizes is {least}, and a request has {requests}: every request that is alone in its batch is padded "
         f"to {least} and costs as much as {least} rows",
         file.where("allowed_batch_sizes"),
-        _sizes(sorted({rows, *meant.allowed_batch_sizes})),
+        _right_sizes(meant, rows),
     )
 
 
@@ -178,11 +178,25 @@ def _consequence(fault: Fault) -> str:
     return f"{_WHEN[fault.found]}{said}"
 
 
-def _ending_right(allowed: Sequence[int], size: int | None) -> str:
-    """The sizes with the right end: where the greatest of them is no batch size that anybody wrote, max_batch_size follows the list."""
-    if size is None or size < 1:
-        return f"max_batch_size {{ value: {max(1, *allowed)} }}"
-    return _sizes([*(each for each in allowed if 0 < each < size), size])
+def _right_sizes(meant: BatchingParameters, rows: int) -> str:
+    """The one list that is right in all respects, whatever is wrong with the one that is given.
+
+    In order, each size once, up to max_batch_size, with the size of a request and the one at which batches are split. Where no
+    max_batch_size that anybody wrote is there to end the list, it follows the list.
+    """
+    allowed, size = meant.allowed_batch_sizes, meant.max_batch_size
+    end = size if size is not None and size >= 1 else max(1, *allowed)
+    sizes = {each for each in allowed if 0 < each < end} | {end}
+    execution = meant.max_execution_batch_size if meant.enable_large_batch_splitting else None
+    if execution is not None and 0 < execution < end:
+        sizes.add(execution)
+    if rows < min(sizes):
+        sizes.add(rows)
+    right = sorted(sizes)
+    lines = [] if right == list(allowed) else [_sizes(right)]
+    if end != (DEFAULT_MAX_BATCH_SIZE if size is None else size):
+        lines.append(f"max_batch_size {{ value: {end} }}")
+    return "\n".join(lines)
 
 
 def _sizes(sizes: Sequence[int]) -> str:

@@ -169,9 +169,12 @@ def size_rules(deployment: Deployment) -> Iterator[Finding]:
         return
     if plan.rows > plan.size:
         enough = 1 << (plan.rows - 1).bit_length()
-        split = f"{wrapped('max_batch_size', enough)} with enable_large_batch_splitting {{ value: true }} and "
-        split += wrapped("max_execution_batch_size", plan.execution or plan.size)
-        either = "" if plan.splitting else f"{wrapped('max_batch_size', enough)}, or "
+        execution = plan.execution or plan.size
+        too_large = plan.gpu and enough > MAX_OBSERVABLE_ROWS
+        if plan.gpu and execution > MAX_OBSERVABLE_ROWS:
+            execution = _bounded_size(deployment)
+        split = _split(enough, execution)
+        either = "" if plan.splitting or too_large else f"{wrapped('max_batch_size', enough)}, or "
         yield Finding(
             "request-rows-exceed-batch",
             f"A request has {count(plan.rows, 'row')} and max_batch_size {plan.size} bounds the rows of one request: every one is refused "
@@ -180,13 +183,21 @@ def size_rules(deployment: Deployment) -> Iterator[Finding]:
             f"{either}{split}; allowed_batch_sizes, if any, end with {enough}",
         )
     if plan.gpu and plan.execution is not None and plan.execution > MAX_OBSERVABLE_ROWS:
-        best = knee(deployment.given.workload.batch_ms) or max(START_MAX_BATCH_SIZE, plan.good_size)
+        best = _bounded_size(deployment)
+        field = "max_execution_batch_size" if plan.splitting and plan.given.max_execution_batch_size is not None else "max_batch_size"
+        whole = 1 << (plan.rows - 1).bit_length()
+        if whole > MAX_OBSERVABLE_ROWS:
+            fix = _split(whole, best)
+        else:
+            best = best if plan.splitting else max(best, whole)
+            ending = _with_these_sizes(plan, field, best)
+            fix = f"{wrapped(field, best)}{ending}, or the size from which on a row gets no cheaper, as measured"
         yield Finding(
             "max-batch-size-unbounded",
-            f"max_batch_size {plan.size} is no limit on a GPU: batches may take all of the card's memory, and above {MAX_OBSERVABLE_ROWS} "
+            f"{field} {plan.execution} is no limit on a GPU: batches may take all of the card's memory, and above {MAX_OBSERVABLE_ROWS} "
             "rows processed_batch_size does not show how large they were",
-            _where(deployment, "max_batch_size"),
-            f"{wrapped('max_batch_size', best)}, or the size from which on a row gets no cheaper, as measured",
+            _where(deployment, field),
+            fix,
         )
 
 
@@ -198,6 +209,28 @@ RULES: tuple[Callable[[Deployment], Iterator[Finding]], ...] = (
     fill_rules,
     size_rules,
 )
+
+
+def _bounded_size(deployment: Deployment) -> int:
+    """Rows of a batch to begin with on a GPU: the measured size from which on a row gets no cheaper, else 32; one that is seen."""
+    return min(knee(deployment.given.workload.batch_ms) or START_MAX_BATCH_SIZE, MAX_OBSERVABLE_ROWS)
+
+
+def _split(size: int, execution: int) -> str:
+    """Requests of up to `size` rows, computed in batches of `execution`."""
+    return (
+        f"{wrapped('max_batch_size', size)} with enable_large_batch_splitting {{ value: true }} and "
+        f"{wrapped('max_execution_batch_size', execution)}"
+    )
+
+
+def _with_these_sizes(plan: Scheduling, field: str, size: int) -> str:
+    """What the allowed sizes are with another maximum."""
+    allowed = plan.given.allowed_batch_sizes
+    if not allowed or field != "max_batch_size":
+        return ""
+    sizes = sorted({each for each in allowed if 0 < each < size} | {size})
+    return f" with allowed_batch_sizes: [{', '.join(map(str, sizes))}]"
 
 
 def _many_batches(deployment: Deployment, plan: Scheduling, deepest: int) -> Finding:

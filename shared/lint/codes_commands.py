@@ -21,12 +21,15 @@ COMMAND_CODES: tuple[Code, ...] = (
     Code(
         name="gcloud-value-invalid",
         severity="error",
-        title="gcloud refuses the value of a flag",
+        title="gcloud refuses the value of a flag, its place, or the command itself",
         when="A flag that exists has no value, or one that gcloud's own parser refuses: text where a number is due, a word that is not "
-        "one of its choices, a part of a list that is not `key=value`.",
+        "one of its choices, a part of a list that is not `key=value`. Also a command that gcloud does not have (`gcloud run create`, "
+        "`gcloud run service update`), a flag where gcloud does not take it (in front of the command's name, of the service behind "
+        "`--container`), a flag given twice, two flags that exclude each other, and a word too many.",
         not_when="Values that gcloud accepts and Cloud Run refuses later; they have codes of their own.",
         why="gcloud stops before it sends anything: `expected one argument`, `Bad value`, `Bad syntax for dict arg` or `Invalid choice`.",
-        fix="Give the flag a value of the form that gcloud asks for. Whole numbers have no unit; times may have one (`--timeout=300s`).",
+        fix="Write the command and its flags as gcloud has them, each flag with a value of the form that it asks for. Whole numbers have "
+        "no unit; times may have one (`--timeout=300s`).",
         example="gcloud run services update ranker \\\n  --concurrency=64 --timeout=300s --set-env-vars=MODEL_NAME=ranker",
         authority=GCLOUD,
     ),
@@ -59,11 +62,13 @@ COMMAND_CODES: tuple[Code, ...] = (
     Code(
         name="gcloud-args-comma-split",
         severity="error",
-        title="gcloud splits --args at a comma inside a value",
-        when="After gcloud has split `--args` at its commas (or at the delimiter of a leading `^;^`), a part does not start with `--`.",
-        not_when="A value with commas under a delimiter of its own, as in the example.",
-        why="The server gets the rest of the value as an argument of its own. It prints `unknown argument` and goes on with half a value.",
-        fix="Choose a delimiter that no value contains, and quote the whole: to a shell `;` would end the command.",
+        title="gcloud splits --args at its commas, and a part is no flag",
+        when="After gcloud has split the server's `--args` at its commas (or at the delimiter of a leading `^;^`), a part behind a flag "
+        "does not start with `--`: the rest of a value with commas in it, or a value that a comma parts from its flag.",
+        not_when="A value with commas under a delimiter of its own, as in the example; the arguments of another program.",
+        why="The server gets the part as an argument of its own. It prints `unknown argument` and goes on with half a value, or with none.",
+        fix="Join flag and value with `=`. Where a value has commas, choose a delimiter that no value contains, and quote the whole: to a "
+        "shell `;` would end the command.",
         example="gcloud run services update ranker \\\n  --args='^;^--port=8500;--saved_model_tags=serve,gpu'",
         authority=sources(f"{GCLOUD} (`gcloud topic escaping`)", thread("google-github-actions/deploy-cloudrun", 541)),
     ),

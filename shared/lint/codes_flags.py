@@ -135,12 +135,13 @@ FLAG_CODES: tuple[Code, ...] = (
     Code(
         name="monitoring-not-served",
         severity="error",
-        title="The metrics have no port, or their file is not found",
-        when="`--monitoring_config_file` without a REST port, or with a relative path.",
-        not_when="Images started by their own entry point: it opens REST on 8501.",
+        title="The metrics have no port, or their file is not found or switches nothing on",
+        when="`--monitoring_config_file` without a REST port, or with a relative path. Or a monitoring file that does not parse, that "
+        "enables nothing (`prometheus_config { enable: true }` is missing), or whose `path` does not start with a slash.",
+        not_when="Images started by their own entry point: it opens REST on 8501. A file without `path`: it has a default.",
         why="The metrics are served on the REST port; without it nothing is. With a path that is not found the server ends after its "
         "gRPC port had opened.",
-        fix="Open the REST port beside gRPC, and give an absolute path.",
+        fix="Open the REST port beside gRPC, give an absolute path, and enable Prometheus in the file.",
         example="--rest_api_port=8501\n--monitoring_config_file=/etc/tfs/monitoring.config",
         authority=sources(_FLAGS, serving_issue(462), serving_issue(1863)),
     ),

@@ -1,5 +1,6 @@
 """Rules about the text of a deployment, and about what the Admin API refuses of a service that no rule of its own is for. Pure."""
 
+import re
 from collections.abc import Callable, Iterator
 
 from shared.cloudrun.containers import args_faults, container_count_faults, dependency_faults, env_faults, port_faults
@@ -30,6 +31,7 @@ from shared.cloudrun.volumes import mount_faults, volume_faults
 from shared.lint.deployment import Deployment
 from shared.lint.finding import Finding
 from shared.lint.limit_findings import limit_findings
+from shared.lint.pasting import paste
 from shared.lint.service_parts import is_document, is_stand_in, part, parts, short_name, texts, whole
 
 INVALID = ReadingProblem.DOCUMENT_INVALID.value
@@ -68,6 +70,7 @@ _IN_V2 = {
     "run.googleapis.com/invoker-iam-disabled": "invokerIamDisabled",
 }
 """What a v1 annotation is in v2, where it is often written by habit."""
+_AMOUNT = re.compile(r"\s*(?P<number>[0-9]{1,6}(?:\.[0-9]{1,3})?)\s*(?P<unit>[kmgt]?)", re.IGNORECASE)
 
 
 def reading_problems(deployment: Deployment) -> Iterator[Finding]:
@@ -167,7 +170,8 @@ def containers_and_ports(deployment: Deployment) -> Iterator[Finding]:
         if (image or (complete and is_document(deployment))) and not is_stand_in(image):
             yield from limit_findings(deployment, INVALID, image_faults(container, at=at))
         limits = part(part(container, "resources"), "limits")
-        yield from limit_findings(deployment, INVALID, limit_name_faults(limits, at=at))
+        for fault in limit_name_faults(limits, at=at):
+            yield from limit_findings(deployment, INVALID, [fault], fix=_amount_fix(deployment, fault))
     ports = [[(str(port.get("name") or ""), whole(port, "containerPort")) for port in parts(each, "ports")] for each in containers]
     some_are_unknown = not complete and not any(ports)
     yield from limit_findings(deployment, INVALID, () if some_are_unknown else port_faults(ports))
@@ -175,6 +179,17 @@ def containers_and_ports(deployment: Deployment) -> Iterator[Finding]:
     if len(names) == len(set(names)):
         needs = dict(zip(names, (texts(each, "dependsOn") for each in containers), strict=True))
         yield from limit_findings(deployment, INVALID, dependency_faults(needs) if complete else ())
+
+
+def _amount_fix(deployment: Deployment, fault: LimitFault) -> str | None:
+    """The amount that was meant, as Cloud Run takes it; None where the text says none."""
+    name = "cpu" if fault.field.endswith("[cpu]") else "memory" if fault.field.endswith("[memory]") else ""
+    found = _AMOUNT.match(str(fault.value))
+    if not name or found is None:
+        return None
+    unit = found["unit"].upper() or "G"
+    right = found["number"] if name == "cpu" else f"{found['number']}{unit}i"
+    return paste(deployment, flags=f"--{name}={right}", v2={"resources": {"limits": {name: right}}})
 
 
 def _ports_without_number(containers: list[Json]) -> Iterator[LimitFault]:

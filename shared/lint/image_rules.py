@@ -49,7 +49,10 @@ def moving_image(deployment: Deployment) -> Iterator[Finding]:
             continue
         why = "has no tag, which means latest" if image.tag is None else f"has the moving tag {image.tag}"
         where = deployment.where(f"/template/containers/{at}/image")
-        fix = _image_fix(deployment, _with_tag(image, gpu=bool(image.is_gpu_build)) if image.is_tf_serving else f"{image.name}{_DIGEST}")
+        fix = _image_fix(
+            deployment,
+            _with_tag(image, gpu=deployment.gpu or bool(image.is_gpu_build)) if image.is_tf_serving else f"{image.name}{_DIGEST}",
+        )
         yield Finding("image-not-pinned", f"{text} {why}: the next start may run another version.", where, fix)
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from shared.cloudrun.described import Form
 from shared.cloudrun.document_checking import dotted
 from shared.cloudrun.fields import pointer
 from shared.cloudrun.limits import Found, LimitFault
@@ -28,8 +29,20 @@ def limit_finding(deployment: Deployment, code: str, fault: LimitFault, *, fix: 
         where = replace(where, field=dotted(where.field))
     answer = f'. Cloud Run answers "{fault.text}"' if fault.text is not None else ""
     value = "empty" if fault.value in {"", None} else f"{fault.value:g}" if isinstance(fault.value, float) else fault.value
-    message = f"{where.field or fault.field} is {value}; allowed is {fault.limit}: {fault.why}{answer}."
-    return Finding(code, message, where, fix or _camel_words(fault.fix))
+    unit = " s" if fault.field.endswith("_seconds") else ""
+    in_snake = deployment.described is not None and deployment.described.form is Form.TERRAFORM
+    said = (fault.limit, fault.why, fault.fix)
+    limit, why, words = said if in_snake else map(_camel_words, said)
+    message = f"{_named(where.field, fault.field)} is {value}{unit}; allowed is {limit}: {why}{answer}."
+    return Finding(code, message, where, fix or words)
+
+
+def _named(said: str, field: str) -> str:
+    """What the user calls the field: of a probe, which a flag sets as a whole, its setting too."""
+    last = field.rpartition(".")[2]
+    if "probe" not in field or "[" in last or last.endswith("_probe") or not said or said.endswith((last, _camel(last))):
+        return said or field
+    return f"{said} {_camel(last)}" if said.startswith("--") else f"{said}.{_camel(last)}"
 
 
 def pointer_of(field: str, service: object) -> str:

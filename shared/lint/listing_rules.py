@@ -63,6 +63,7 @@ def _absent(deployment: Deployment, folders: Sequence[ModelFolder]) -> Iterator[
             continue
         numbers = {number for child in folder.children.values() if (number := child.version) is not None}
         there = sorted(numbers)
+        whole = [child.version or 0 for child in folder.versions if not _missing(child)]
         for wanted in dict.fromkeys(base.wanted) if there else ():
             if wanted in numbers:
                 continue
@@ -71,7 +72,9 @@ def _absent(deployment: Deployment, folders: Sequence[ModelFolder]) -> Iterator[
                 f'Model "{shown(base.model.name, limit=_SHOWN)}" is pinned to version {wanted}, and {folder.path} has '
                 f"{', '.join(map(str, there[-_SHOWN_NAMES:]))}. The server waits for the version and opens no port",
                 _where_policy(deployment, base),
-                f"model_version_policy {{ specific {{ versions: {there[-1]} }} }}",
+                f"model_version_policy {{ specific {{ versions: {max(whole)} }} }}"
+                if whole
+                else f"gcloud storage cp -r export/* {folder.path}/{wanted}/",
             )
 
 

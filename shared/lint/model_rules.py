@@ -3,6 +3,7 @@
 What the server checks, and its words, are those of `shared.tfserving.model_config.faults`.
 """
 
+import re
 from collections.abc import Callable, Iterator
 
 from shared.lint.deployment import ConfigFile, Deployment
@@ -20,6 +21,7 @@ _CODES = {
     FormFault.UNKNOWN_FIELD: "models-unknown-field",
 }
 _SHOWN = 100
+_OF_A_SHELL = re.compile(r"~|\$|%|[A-Za-z]:$")
 
 
 def form_rules(deployment: Deployment) -> Iterator[Finding]:
@@ -89,13 +91,22 @@ def _base_path(file: ConfigFile[ModelServerConfig], at: int, model: ModelConfig)
     if fault is None or not_read(file, f"config[{at}].base_path"):
         return
     given = f"base_path is {_quoted(model.base_path)}" if model.base_path else "base_path is missing"
-    right = _scheme(file) + (model.base_path.removeprefix("./").strip("/") if model.base_path else f"models/{model.name or 'my_model'}")
+    right = _scheme(file) + _absolute(model)
     yield Finding(
         "models-entry-invalid",
         f"{_named(model, at)}: {given}. {fault.rule} The server does not start: `{shown(fault.text or '', limit=2 * _SHOWN)}`",
         file.where(_field(file, f"config[{at}]", "base_path")),
         f"base_path: {_quoted(right)}",
     )
+
+
+def _absolute(model: ModelConfig) -> str:
+    """The path without its first slash. The server knows no home folder, no variables, no drives and no way up."""
+    parts = model.base_path.replace("\\", "/").split("/")
+    named = [part for part in parts if part not in {"", ".", ".."} and not _OF_A_SHELL.match(part)]
+    if model.base_path and len(named) == sum(part not in {"", "."} for part in parts):
+        return "/".join(named)
+    return f"models/{named[-1] if named else model.name or 'my_model'}"
 
 
 def _scheme(file: ConfigFile[ModelServerConfig]) -> str:

@@ -107,11 +107,21 @@ def _port_fix(deployment: Deployment) -> str:
 
 def _reserved(deployment: Deployment, name: str, where: Where) -> Finding:
     message = f'{name} is set by Cloud Run itself. It answers "{ServerText.ENV_RESERVED}: {name}".'
-    port = deployment.env.get("PORT", "")
-    number = int(port) if port.isascii() and port.isdecimal() and len(port) <= 5 else 8501  # noqa: PLR2004 (digits of a port)
-    other = paste(deployment, flags=f"--port={number}", v2={"ports": [{"containerPort": number}]})
-    fix = f"take {name} out" + (f"; the port is chosen with {other}" if name == "PORT" else "")
-    return Finding("env-reserved", message, where, fix)
+    return Finding("env-reserved", message, where, f"take {name} out" + (_instead_of_port(deployment) if name == "PORT" else ""))
+
+
+def _instead_of_port(deployment: Deployment) -> str:
+    """How the port is chosen that the variable was to choose; nothing where it is chosen already and right."""
+    opened = [port for port in (deployment.grpc_port, deployment.rest_port) if port is not None]
+    if opened and parts(deployment.container, "ports") and deployment.container_port in opened:
+        return ""
+    text = deployment.env.get("PORT", "")
+    port = int(text) if text.isascii() and text.isdecimal() and len(text) <= 5 else 8501  # noqa: PLR2004 (digits of a port)
+    if opened and port not in opened:
+        return f"; the port is chosen with {_port_fix(deployment)}"
+    grpc = port == deployment.grpc_port
+    v2 = {"ports": [{"name": "h2c", "containerPort": port} if grpc else {"containerPort": port}]}
+    return f"; the port is chosen with {paste(deployment, flags=f'--port={port}' + (' --use-http2' if grpc else ''), v2=v2)}"
 
 
 RULES: tuple[Callable[[Deployment], Iterator[Finding]], ...] = (port_of_requests, http2, reserved_variables, timeouts)

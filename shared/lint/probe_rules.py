@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from urllib.parse import unquote
 
 from shared.cloudrun.fields import Json
-from shared.cloudrun.probes import GPU_STARTUP_WINDOW_SECONDS, STARTUP_WINDOW_SECONDS, ProbeAction, ProbeKind
+from shared.cloudrun.probes import DEFAULT_STARTUP_TIMING, GPU_STARTUP_WINDOW_SECONDS, STARTUP_WINDOW_SECONDS, ProbeAction, ProbeKind
 from shared.cloudrun.server_texts import ServerText
 from shared.lint.deployment import Deployment
 from shared.lint.finding import Finding
@@ -122,7 +122,7 @@ def grpc_health(deployment: Deployment) -> Iterator[Finding]:
             )
             fix = "--enable_grpc_healthcheck_service=true among the server's arguments"
             if probe.kind is ProbeKind.STARTUP:
-                start_s = deployment.given.workload.start_s or (probe.timing.window_seconds / _MARGIN)
+                start_s = deployment.given.workload.start_s or (_meant_window_seconds(probe) / _MARGIN)
                 fix = f"{fix}, or {startup_probe_text(deployment, start_s)}"
         yield Finding("probe-grpc-health-disabled", message, where, fix)
 
@@ -192,8 +192,7 @@ def _server_port(deployment: Deployment) -> int:
 def _probe_fix(deployment: Deployment, probe: Probe, *, grpc: bool = False) -> str:
     """What to ask instead: the port at the start, the model's status or the health service later."""
     if probe.kind is ProbeKind.STARTUP:
-        timing = probe.timing
-        return startup_probe_text(deployment, (timing.initial_delay_seconds + timing.window_seconds) / _MARGIN)
+        return startup_probe_text(deployment, _meant_window_seconds(probe) / _MARGIN)
     rest, flag = deployment.rest_port, "--liveness-probe" if probe.kind is ProbeKind.LIVENESS else "--readiness-probe"
     if (grpc and deployment.protocol == "grpc") or rest is None:
         port = deployment.grpc_port or deployment.container_port or 8500
@@ -207,6 +206,14 @@ def _probe_fix(deployment: Deployment, probe: Probe, *, grpc: bool = False) -> s
         flags=f"{flag}=httpGet.path={path},httpGet.port={rest},periodSeconds=30",
         v2={probe.name: {"httpGet": {"path": path, "port": rest}, "periodSeconds": 30}},
     )
+
+
+def _meant_window_seconds(probe: Probe) -> int:
+    """The start that a probe was meant to wait for: where it does not say how often and how long, as long as without a probe."""
+    timing = probe.timing
+    window = timing.initial_delay_seconds + timing.window_seconds
+    stated = timing.period_seconds and timing.failure_threshold
+    return window if stated else max(window, DEFAULT_STARTUP_TIMING.window_seconds)
 
 
 def _release(deployment: Deployment) -> tuple[int, int] | None:

@@ -1,15 +1,19 @@
 """The probes of a service as rules look at them, and how long a start may take. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from shared.cloudrun.fields import Json
 from shared.cloudrun.probes import DEFAULT_STARTUP_TIMING, ProbeAction, ProbeKind, Timing
 from shared.lint.deployment import Deployment
-from shared.lint.service_parts import containers, part, whole
+from shared.lint.pasting import paste
+from shared.lint.service_parts import containers, part, parts, whole
 
 _FIELDS = {ProbeKind.STARTUP: "startupProbe", ProbeKind.LIVENESS: "livenessProbe", ProbeKind.READINESS: "readinessProbe"}
 _ACTIONS = {"httpGet": ProbeAction.HTTP_GET, "tcpSocket": ProbeAction.TCP_SOCKET, "grpc": ProbeAction.GRPC}
+
+
+_NUMBERS = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "failureThreshold", "successThreshold")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,20 @@ def start_window_seconds(deployment: Deployment) -> int | None:
     if not deployment.complete or deployment.template.get("healthCheckDisabled"):
         return None
     return DEFAULT_STARTUP_TIMING.window_seconds
+
+
+def probe_text(deployment: Deployment, probe: Probe, changes: Mapping[str, int]) -> str:
+    """The probe with other numbers, to paste: the whole flag for a command, the changed fields for a document."""
+    found = part(parts(deployment.template, "containers")[probe.container], probe.name)
+    settings = [(f"{name}.{key}", value) for name in _ACTIONS for key, value in part(found, name).items() if value]
+    numbers = {**{name: found.get(name) for name in _NUMBERS}, **changes}
+    settings += [(name, value) for name, value in numbers.items() if value is not None]
+    flag = f"--{probe.name.removesuffix('Probe')}-probe"
+    return paste(
+        deployment,
+        flags=f"{flag}={','.join(f'{name}={value}' for name, value in settings if not isinstance(value, list | dict))}",
+        v2={probe.name: dict(changes)},
+    )
 
 
 def _probe(found: Json, kind: ProbeKind, pointer: str, at: int, *, is_server: bool) -> Probe:

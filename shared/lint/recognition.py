@@ -51,10 +51,10 @@ _COMMENT = re.compile(r"^[ \t]*#[^\n]*\n?", re.MULTILINE)
 _COMMAND = re.compile(
     r"""^[ \t>$#%]*(?:[\w.-]+@[\w.-]+:[^\n$]*\$[ ])?      # a prompt
         (?:\w+=\S*[ \t]+)*(?:sudo[ \t]+|exec[ \t]+|time[ \t]+)*
-        (?:gcloud[ \t]+(?:(?:alpha|beta)[ \t]+)?run\b|(?:docker|podman)[ \t]+(?:container[ \t]+)?run\b)""",
+        (?:gcloud[ \t]+(?:(?:alpha|beta)[ \t]+)?run\b|(?:(?:nvidia-)?docker|podman)[ \t]+(?:container[ \t]+)?run\b)""",
     re.MULTILINE | re.VERBOSE,
 )
-_COMMAND_INSIDE = re.compile(r"(?:^|[;&|(`\s])(?:gcloud\s+(?:(?:alpha|beta)\s+)?run\s|(?:docker|podman)\s+run\s)")
+_COMMAND_INSIDE = re.compile(r"(?:^|[;&|(`\s])(?:gcloud\s+(?:(?:alpha|beta)\s+)?run\s|(?:(?:nvidia-)?docker|podman)\s+run\s)")
 _BATCHING_NAMES = (
     "max_batch_size|batch_timeout_micros|max_enqueued_batches|num_batch_threads|thread_pool_name|allowed_batch_sizes|"
     "pad_variable_length_inputs|enable_large_batch_splitting|max_execution_batch_size|batching_parameters"

@@ -3,6 +3,7 @@
 What is certain is put right. What the parser would say is asked of the parser itself, with a text that holds the one mistake.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,6 +19,7 @@ from shared.tfserving.form_values import Values, literal
 from shared.tfserving.form_writing import Put
 from shared.tfserving.reading import FormFault
 
+_WORD: Final = re.compile(r"\w+")
 _NULLS: Final = frozenset({"null", "None", "nil", "~"})
 _MOVE = "move it into a file of its own: --enable_batching=true --batching_parameters_file=/path/to/that/file"
 
@@ -115,8 +117,11 @@ class Fitting:
         put = self._under(names, field, at) if names else []
         if self._problems.foreign and names == (snake(field.name),):
             return put  # JSON writes the names of protobuf's fields so
-        right = put[0].on_one_line() if put else self._near(field.name, at)
-        self._problems.add(FormFault.UNKNOWN_FIELD, shown, field.line, self._words.said(at.way, f"{field.name}: 1"), right)
+        right = at.within(put[0].on_one_line()) if put else self._near(field.name, at)
+        said, meaning = self._words.of(at.way, f"{field.name}: 1")
+        if put and names[-1] not in _WORD.findall(meaning):
+            meaning = f"The field is {names[-1]}."
+        self._problems.add(FormFault.UNKNOWN_FIELD, shown, field.line, f"{said} {meaning}".strip() if said else "", right)
         return put if names and names[0] not in beside else []
 
     def _near(self, name: str, at: At) -> str:

@@ -40,6 +40,14 @@ class At:
         """The message that a field of this one holds."""
         return At((*self.chain, message_of(known)), (*self.way, known.name), path)
 
+    def within(self, text: str) -> str:
+        """A field's text in the messages that lead to it, from the last one on of which there may be several."""
+        for kind, name in zip(reversed(self.chain[:-1]), reversed(self.way), strict=True):
+            if kind.fields_by_name[name].is_repeated:
+                return text
+            text = f"{name} {{ {text} }}"
+        return text
+
     def shown(self, name: str) -> str:
         """What a person calls a field of it."""
         return f"{self.path}.{name}" if self.path else name

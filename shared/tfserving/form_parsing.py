@@ -38,6 +38,8 @@ _JUNK = re.compile(r"[^\n{}]+")
 _FENCE = re.compile(r"```[^\n]*|~~~[^\n]*")
 _MAX_VALUELESS = 1_000
 """Names; so many are no slips."""
+_MAX_REPEATED = 100
+"""Values of a list that a fix repeats."""
 _CLOSES = {"{": "}", "<": ">", "(": ")"}
 
 
@@ -62,6 +64,8 @@ class Parsing(Blanks):
         self._no_string_before = {'"': 0, "'": 0}
         self._cut_short = False
         self._joined_sign = False
+        self._name = ""
+        """Of the field whose value is read."""
 
     def document(self) -> Document:
         """The whole text."""
@@ -154,6 +158,7 @@ class Parsing(Blanks):
     def _field(self, fields: list[Field], depth: int) -> None:
         text, start = self._text, self._at
         char = text[start]
+        self._name = ""
         if char in "{<" or (char == "[" and depth == 0 and not _EXTENSION.match(text, start)):
             self._outer(fields, depth)
         elif char in "\"'" or char in _CURLY:
@@ -213,6 +218,7 @@ class Parsing(Blanks):
 
     def _named(self, fields: list[Field], name: str, start: int, depth: int, *, quoted: bool = False) -> None:
         line, after = self._line(start), self._at
+        self._name = name
         self._skip()
         sign = self._sign()
         if sign:
@@ -309,7 +315,9 @@ class Parsing(Blanks):
             raise _TooDeepError
         line = self._line()
         self._at += 1
+        name = self._name
         items: list[Value] = []
+        slips: list[tuple[str, int]] = []
         wants_separator, after_comma = False, False
         while True:
             self._skip()
@@ -317,25 +325,32 @@ class Parsing(Blanks):
             if char == "]":
                 self._at += 1
                 if after_comma:
-                    self._list_slip("A comma stands before the closing bracket.")
+                    slips.append(("A comma stands before the closing bracket.", self._line()))
+                self._list_slips(slips, name, items)
                 return Items(tuple(items), line)
             if char == ",":
                 if not wants_separator:
-                    self._list_slip("A comma stands in the list without a value before it.")
+                    slips.append(("A comma stands in the list without a value before it.", self._line()))
                 wants_separator, after_comma = False, True
                 self._at += 1
                 continue
             value = self._value(depth + 1, in_list=True) if char else None
             if value is None:
+                self._list_slips(slips, name, items)
                 self._problems.uncertain("", line, "The list is not closed, or holds what is no value: [1, 2, 4] is one.", once="list")
                 return Items(tuple(items), line)
             if wants_separator:
-                self._list_slip('Values in a list are separated by commas. The parser says: Expected ",".')
+                slips.append(('Values in a list are separated by commas. The parser says: Expected ",".', self._line()))
             wants_separator, after_comma = True, False
             items.append(value)
 
-    def _list_slip(self, message: str) -> None:
-        self._problems.syntax("", self._line(), message, "[1, 2, 4]", once=message)
+    def _list_slips(self, slips: list[tuple[str, int]], name: str, items: list[Value]) -> None:
+        """Reports the slips between the values, each kind once, with the list as it should stand."""
+        plain = [each.text for each in items if isinstance(each, Scalar)]
+        whole = len(plain) == len(items) <= _MAX_REPEATED
+        right = f"{f'{name}: ' if name else ''}[{', '.join(plain) if whole else '...'}]"
+        for message, line in slips:
+            self._problems.syntax("", line, message, right, once=message)
 
     def _number(self, *, in_list: bool) -> Scalar:
         text, start = self._text, self._at

@@ -26,6 +26,12 @@ from shared.tfserving.text import MAX_TEXT_CHARACTERS, ConfigTextError
 Meant = TypeVar("Meant")
 
 _IN_NO_TEXT = re.compile("[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")
+_EXAMPLES = {
+    "BatchingParameters": "max_batch_size { value: 32 }",
+    "ModelServerConfig": 'model_config_list { config { name: "m" base_path: "/models/m" } }',
+    "MonitoringConfig": "prometheus_config { enable: true }",
+}
+"""A field of each kind of file."""
 _MOVED = 20
 """In so many misplaced blocks, comments leave the file with the block."""
 _WHOLE_FILE = "\0whole file"
@@ -63,7 +69,7 @@ def _past_mistakes(
     plain = _without_control_characters(text, problems)
     document = read_yaml(plain) or Parsing(plain, problems).document()
     if document.language:
-        _foreign(document.language, problems)
+        _foreign(document.language, kind, problems)
     words = Words(parse, problems)
     fitting = Fitting(kind, plain, vocabulary=vocabulary, words=words, is_unclosed=document.unclosed)
     put = fitting.fit(document.fields)
@@ -95,12 +101,12 @@ def _staying(comments: Sequence[Comment], elsewhere: Sequence[Elsewhere]) -> lis
     return [comment for comment in comments if not any(start <= comment.offset < end for start, end in moved)]
 
 
-def _foreign(language: str, problems: Problems) -> None:
+def _foreign(language: str, kind: Descriptor, problems: Problems) -> None:
     problems.syntax(
         "",
         1,
         f"This is {language}. TF Serving reads protobuf text, whatever the file is called: names without quotes, no outer braces, no "
-        "indentation that means anything, like max_batch_size { value: 32 }.",
+        f"indentation that means anything, like {_EXAMPLES[kind.name]}.",
         _WHOLE_FILE,
     )
     problems.foreign = True

@@ -36,6 +36,7 @@ _VOCABULARY = Vocabulary(
             "config": ("model_config_list", "config"),
             "model_config": ("model_config_list", "config"),
             "configs": ("model_config_list", "config"),
+            **dict.fromkeys(("models", "model_list", "model_configs", "models_config"), ("model_config_list",)),
             **{name: ("model_config_list", "config", name) for name in _OF_A_MODEL},
         },
         "ModelConfigList": {
@@ -58,6 +59,7 @@ _VOCABULARY = Vocabulary(
             "version_label": ("version_labels",),
         },
         "ServableVersionPolicy": {"versions": ("specific", "versions"), "num_versions": ("latest", "num_versions")},
+        "Latest": dict.fromkeys(("versions", "version", "number", "count", "num", "n"), ("num_versions",)),
         "Specific": {"version": ("versions",)},
     },
     elsewhere=frozenset({"batching_parameters", "batching_params", "batching_config", "batching", "batch_config", "batch_parameters"}),

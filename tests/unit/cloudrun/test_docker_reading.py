@@ -5,6 +5,7 @@ import shlex
 import pytest
 
 from shared.cloudrun.docker_reading import DockerRun, read_docker
+from shared.cloudrun.gcloud_reading import read_commands
 
 
 def read(line: str) -> DockerRun:
@@ -60,3 +61,9 @@ def test_an_entry_point_is_not_the_image() -> None:
 
 def test_a_line_that_ends_in_an_option_has_no_image() -> None:
     assert read("docker run --name").image is None
+
+
+def test_nvidia_docker_is_docker() -> None:
+    found = read_commands("nvidia-docker run -it --rm -p 8500:8500 tensorflow/serving:latest-gpu --model_name=m")
+    assert found is not None
+    assert found.service["template"]["containers"][0] == {"image": "tensorflow/serving:latest-gpu", "args": ["--model_name=m"]}

@@ -44,6 +44,14 @@ def args(flags: str) -> list[str] | None:
         ("--env=A=1", "--set-env-vars=A=1"),
         ("--enable-http2", "--use-http2"),
         ("-p 8500", "--port=8500"),
+        ("--zonal-redundancy", "--gpu-zonal-redundancy"),
+        ("--no-zonal-redundancy", "--no-gpu-zonal-redundancy"),
+        ("--gpu-zonal-redundancy-disabled", "--no-gpu-zonal-redundancy"),
+        ("--gpu-zonal-redundancy-disabled=false", "--gpu-zonal-redundancy"),
+        ("--disable-cpu-throttling", "--no-cpu-throttling"),
+        ("--enable-cpu-throttling", "--cpu-throttling"),
+        ("--zone us-west1-a", "--region=us-west1"),
+        ("--zone=europe-west4-b", "--region=europe-west4"),
     ],
 )
 def test_a_flag_that_no_track_has_is_unknown_and_the_fix_is_the_real_one(flag: str, fix: str) -> None:
@@ -125,6 +133,14 @@ def test_a_value_that_gcloud_takes_is_no_such_problem(flags: str) -> None:
         ("--args='^;^--a_b=x;y;--c_d=1'", "--args='--a_b=x;y,--c_d=1'", ["--a_b=x;y", "--c_d=1"]),
         ('--args="--port=8500, --model_name=m"', "--args=--port=8500,--model_name=m", ["--port=8500", "--model_name=m"]),
         ("--args=--a_b=1,2,3", "--args='^;^--a_b=1,2,3'", ["--a_b=1,2,3"]),
+        (
+            "--args=--model_name,m,--model_base_path,/models/m",
+            "--args=--model_name=m,--model_base_path=/models/m",
+            ["--model_name=m", "--model_base_path=/models/m"],
+        ),
+        ("--args=--enable_batching,true", "--args=--enable_batching=true", ["--enable_batching=true"]),
+        ("--image=tensorflow/serving:2.20.0 --args=--foo,bar", "--args=--foo=bar", ["--foo=bar"]),
+        ("--image=gcr.io/acme/tfs:7 --args=--model_name,m", "--args=--model_name=m", ["--model_name=m"]),
     ],
 )
 def test_a_comma_inside_a_value_is_split(flags: str, fix: str, meant: list[str]) -> None:
@@ -139,7 +155,9 @@ def test_a_comma_inside_a_value_is_split(flags: str, fix: str, meant: list[str])
         "--args='^;^--grpc_channel_arguments=a=1,b=2;--port=8500'",
         "--args=serve,foo",
         "--args=--enable_batching,--port=8500",
-        "--args=--model_name,m",
+        "--args=--model_name=m,$EXTRA",
+        "--image=gcr.io/acme/vllm --args=--model,m",
+        "--command=bash --args=--model_name,m",
         "--command=python --args=--verbose=1,serve",
         "--command=sh,-c --args='exec tensorflow_model_server --port=8500'",
         "--args=-c,x",
@@ -277,3 +295,14 @@ def test_an_empty_image_is_no_image() -> None:
     assert (problem.kind, problem.field) == (INVALID, "--image")
     assert problems("") == ()
     assert only("--image= --cpu=2", "run services update x").field == "--image"
+
+
+def test_an_unknown_flag_is_left_out_where_the_flag_that_it_means_is_there() -> None:
+    assert only("--region=us-east4 --zone=us-west1-a").fix == "leave --zone out: --region says it"
+    assert only("--set-env-vars=A=1 --env=B=2").fix == "--set-env-vars=B=2"
+
+
+def test_of_many_unknown_flags_the_first_are_compared_with_the_real_ones() -> None:
+    found = problems(" ".join(f"--concurency{number}=8" for number in range(60)))
+    assert found[0].fix == "--concurrency=8"
+    assert found[-1].fix == "leave --concurency59 out"

@@ -114,7 +114,7 @@ def test_a_size_that_cannot_be_read_is_not_taken_for_the_default(size: str) -> N
 def test_allowed_sizes_that_do_not_increase_are_sorted_in_the_fix() -> None:
     (finding,) = found(order_rules, asked(batching="allowed_batch_sizes: [1, 16, 8]"))
     assert "8 stands behind 16" in finding.message
-    assert finding.fix == "allowed_batch_sizes: 1\nallowed_batch_sizes: 8\nallowed_batch_sizes: 16"
+    assert finding.fix == "allowed_batch_sizes: 1\nallowed_batch_sizes: 8\nallowed_batch_sizes: 16\nmax_batch_size { value: 16 }"
     assert found(order_rules, asked(batching="allowed_batch_sizes: [8, 8]"))
     assert found(order_rules, asked(batching="allowed_batch_sizes: [1, 8, 16]")) == []
 
@@ -165,3 +165,37 @@ def test_padding_with_the_first_element() -> None:
 
 def test_padding_in_the_wrong_form_is_judged_too() -> None:
     assert of("pad_variable_length_inputs { value: true }") == ["batching-wrapper-syntax", "pad-first-element"]
+
+
+SPLIT = "max_batch_size { value: 64 } enable_large_batch_splitting { value: true } max_execution_batch_size { value: 16 }"
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "sizes"),
+    [
+        ("max_batch_size { value: 16 } allowed_batch_sizes: [8, 4, 32]", 1, [1, 4, 8, 16]),
+        ("max_batch_size { value: 32 } allowed_batch_sizes: [16, 16, 8]", 4, [4, 8, 16, 32]),
+        (
+            f"{SPLIT} allowed_batch_sizes: [8, 4, 16]",
+            1,
+            [1, 4, 8, 16, 64],
+        ),
+    ],
+)
+def test_three_mistakes_in_one_list_have_one_right_list(text: str, rows: int, sizes: list[int]) -> None:
+    findings = [each for rule in RULES for each in found(rule, asked(batching=text, rows=rows))]
+    assert {each.code for each in findings} == {"allowed-last-not-max", "allowed-not-increasing", "allowed-min-too-large"}
+    right = "\n".join(f"allowed_batch_sizes: {size}" for size in sizes)
+    assert {each.fix for each in findings} == {right}
+
+
+def test_a_right_list_with_no_maximum_gets_the_maximum_alone() -> None:
+    (finding,) = found(last_size_rules, asked(batching="allowed_batch_sizes: [1, 8]"))
+    assert finding.fix == "max_batch_size { value: 8 }"
+
+
+def test_a_slip_in_a_list_is_put_right_with_the_lists_own_sizes() -> None:
+    (finding,) = [
+        each for rule in RULES for each in found(rule, asked(batching="max_batch_size { value: 8 }\nallowed_batch_sizes: [1, 8,]"))
+    ]
+    assert (finding.code, finding.fix) == ("batching-file-syntax", "allowed_batch_sizes: [1, 8]")

@@ -363,3 +363,32 @@ def test_without_a_file_nothing_is_judged_even_if_batching_is_on() -> None:
 
 def test_a_file_is_judged_although_the_flags_do_not_pass_it() -> None:
     assert codes(RULES, deployed(service(concurrency=24), batching=file(16, 5_000_000, 8, 2))) == ["batch-timeout-seconds"]
+
+
+def test_a_limit_is_proposed_that_holds_a_request() -> None:
+    (finding,) = found(size_rules, on_gpu(file(100_000, 0, 3, 1), concurrency=24, rows_per_request=50))
+    assert finding.fix.startswith("max_batch_size { value: 64 }")
+
+
+@pytest.mark.parametrize("measured", [{}, {1: 5.0, 16_384: 6.0}])
+def test_requests_larger_than_any_limit_for_a_card_are_split(measured: dict[int, float]) -> None:
+    (rows, size) = found(size_rules, on_gpu(file(100_000, 0, 3, 1), concurrency=24, rows_per_request=200_000, batch_ms=measured))
+    execution = 8192 if measured else 32
+    split = (
+        "max_batch_size { value: 262144 } with enable_large_batch_splitting { value: true } and "
+        f"max_execution_batch_size {{ value: {execution} }}"
+    )
+    assert (rows.code, size.code) == ("request-rows-exceed-batch", "max-batch-size-unbounded")
+    assert rows.fix == f"{split}; allowed_batch_sizes, if any, end with 262144"
+    assert size.fix == split
+
+
+def test_a_lower_limit_brings_its_allowed_sizes() -> None:
+    (finding,) = found(size_rules, on_gpu(f"{file(100_000, 0, 3, 1)} allowed_batch_sizes: [1, 8, 100000]", concurrency=24))
+    assert finding.fix.startswith("max_batch_size { value: 32 } with allowed_batch_sizes: [1, 8, 32],")
+
+
+def test_where_batches_are_split_the_size_of_execution_is_the_limit() -> None:
+    text = f"{file(100_000, 0, 3, 1)} enable_large_batch_splitting {{ value: true }} max_execution_batch_size {{ value: 50000 }}"
+    (finding,) = found(size_rules, on_gpu(text, concurrency=24))
+    assert finding.fix.startswith("max_execution_batch_size { value: 32 }")

@@ -92,10 +92,18 @@ def test_a_command_has_neither_shares_nor_a_document() -> None:
     [
         ("--concurrency=1001", "--concurrency", "--concurrency=1000"),
         ("--timeout=90m", "--timeout", "--timeout=3600"),
-        ("--min-instances=5 --max-instances=3", "--max-instances", "raise the maximum or lower the minimum"),
-        ("--min-instances=5 --max=3", "--min-instances", "lower it to 3, or raise the service's maximum"),
-        ("--startup-probe=tcpSocket.port=8080,periodSeconds=300,failureThreshold=2", "--startup-probe", "use up to 240 s"),
-        ("--startup-probe=httpGet.path=/,periodSeconds=5,timeoutSeconds=6", "--startup-probe", "lower the timeout or raise the period"),
+        ("--min-instances=5 --max-instances=3", "--max-instances", "--max-instances=5\nor --min-instances=3"),
+        ("--min-instances=5 --max=3", "--min-instances", "--min-instances=3\nor --max=5"),
+        (
+            "--startup-probe=tcpSocket.port=8080,periodSeconds=300,failureThreshold=1",
+            "--startup-probe",
+            "--startup-probe=tcpSocket.port=8080,periodSeconds=240,failureThreshold=2",
+        ),
+        (
+            "--startup-probe=httpGet.path=/,periodSeconds=5,timeoutSeconds=6",
+            "--startup-probe",
+            "--startup-probe=httpGet.path=/,timeoutSeconds=6,periodSeconds=6",
+        ),
     ],
 )
 def test_outside_a_limit(flags: str, field: str, fix: str) -> None:

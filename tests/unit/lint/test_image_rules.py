@@ -105,3 +105,13 @@ def test_the_minimum_on_the_revision() -> None:
     assert one(f"{GPU_COMMAND} --min-instances=1", "revision-level-scaling").fix == "--min=1"
     assert silent(f"{GPU_COMMAND} --min=1", "revision-level-scaling")
     assert silent(f"{GPU_COMMAND} --min-instances=0", "revision-level-scaling")
+
+
+@pytest.mark.parametrize("image", ["tensorflow/serving", "docker.io/tensorflow/serving:latest"])
+def test_the_pinned_image_of_a_gpu_service_is_the_gpu_build(image: str) -> None:
+    found = one(changed(GPU_COMMAND, ("docker.io/tensorflow/serving:2.20.0-gpu", image)), "image-not-pinned")
+    assert found.fix == f"--image={image.removesuffix(':latest')}:2.20.0-gpu"
+
+
+def test_the_pinned_image_of_a_service_without_a_gpu_is_the_plain_build() -> None:
+    assert one(changed(CPU_COMMAND, (":2.20.0", "")), "image-not-pinned").fix == "--image=tensorflow/serving:2.20.0"

@@ -37,3 +37,27 @@ def test_a_probe_flag_says_the_whole_probe(command: str) -> None:
 
 def test_a_part_of_a_document_may_leave_the_probes_action_out() -> None:
     assert silent("containers:\n- startupProbe: {periodSeconds: 10}\n", INVALID)
+
+
+def test_a_time_of_a_probe_is_named_with_its_number_and_a_flag_to_paste() -> None:
+    text = f"{GPU_COMMAND} --liveness-probe=grpc.port=8500,timeoutSeconds=10,periodSeconds=5"
+    found = one(text, "cloud-run-limit")
+    assert found.message.startswith("--liveness-probe timeoutSeconds is 10 s; allowed is up to periodSeconds, 5 s:")
+    assert found.fix == "--liveness-probe=grpc.port=8500,timeoutSeconds=10,periodSeconds=10"
+
+
+def test_a_period_beyond_the_limit_becomes_more_tries_of_the_longest_period() -> None:
+    found = one(f"{GPU_COMMAND} --startup-probe=tcpSocket.port=8500,periodSeconds=300,failureThreshold=1", "cloud-run-limit")
+    assert found.fix == "--startup-probe=tcpSocket.port=8500,periodSeconds=240,failureThreshold=2"
+
+
+def test_in_a_document_the_fix_of_a_probe_is_its_fields() -> None:
+    text = changed(V2, ("    env:", "    startupProbe: {tcpSocket: {port: 8500}, initialDelaySeconds: 300}\n    env:"))
+    assert one(text, "cloud-run-limit").fix == "startupProbe:\n  initialDelaySeconds: 240"
+
+
+@pytest.mark.parametrize(("amount", "right"), [("8GB", "8Gi"), ("8gb", "8Gi"), ("8192MB", "8192Mi"), ("8GiB", "8Gi")])
+def test_memory_with_another_unit_keeps_its_number(amount: str, right: str) -> None:
+    text = changed(GPU_COMMAND, ("32Gi", amount))
+    assert one(text, "service-document-invalid").fix == f"--memory={right}"
+    assert f"memory: {right}" in one(changed(V2, ("32Gi", amount)), "service-document-invalid").fix

@@ -218,3 +218,11 @@ def test_a_bucket_that_is_mounted_as_a_folder_is_the_base_path() -> None:
 )
 def test_without_a_known_base_path_it_is_told_from_where_the_graphs_lie(objects: list[str], expected: list[str]) -> None:
     assert codes(RULES, asked(objects=objects)) == expected
+
+
+def test_no_version_is_proposed_that_is_not_whole() -> None:
+    objects = [*version(f"{BASE}/7"), f"{BASE}/8/saved_model.pb 5"]
+    absent = [each for each in found(listing_rules, asked(models=pinned(9), objects=objects)) if each.code == "model-version-absent"]
+    assert [each.fix for each in absent] == ["model_version_policy { specific { versions: 7 } }"]
+    alone = [each for each in found(listing_rules, asked(models=pinned(9), objects=objects[-1:])) if each.code == "model-version-absent"]
+    assert [each.fix for each in alone] == [f"gcloud storage cp -r export/* {BASE}/9/"]

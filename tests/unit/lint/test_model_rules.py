@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.lint.model_rules import RULES, all_versions_rules, entry_rules, label_rules, platform_rules
+from shared.lint.model_rules import RULES, all_versions_rules, entry_rules, form_rules, label_rules, platform_rules
 from tests.support.lint_deployments import codes, found
 from tests.support.lint_files import asked
 
@@ -129,3 +129,30 @@ def test_labels_with_the_flag_or_with_flags_that_are_not_known(flags: tuple[str,
 
 def test_no_labels_need_no_flag() -> None:
     assert found(label_rules, asked(models=file(ONE), flags=FLAGS)) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "right"),
+    [("~/m", "/models/m"), ("$HOME/m", "/models/m"), ("../m", "/models/m"), ("C:/tmp/m", "/models/m"), ("./acme/m/", "/acme/m")],
+)
+def test_a_path_of_a_shell_or_another_system_becomes_one_of_the_container(path: str, right: str) -> None:
+    (finding,) = found(entry_rules, asked(models=file(f'name: "m" base_path: "{path}" model_platform: "tensorflow"')))
+    assert finding.fix == f'base_path: "{right}"'
+
+
+@pytest.mark.parametrize("name", ["models", "model_list"])
+def test_another_name_of_the_list_is_renamed(name: str) -> None:
+    (finding,) = found(form_rules, asked(models=f"{name} {{ config {{ {ONE} }} }}"))
+    assert (finding.code, finding.fix) == ("models-unknown-field", f"model_config_list {{ config {{ {ONE} }} }}")
+
+
+def test_the_number_of_the_latest_versions_has_a_name_of_its_own() -> None:
+    (finding,) = found(form_rules, asked(models=file(f"{ONE} model_version_policy {{ latest {{ versions: 1 }} }}")))
+    assert finding.fix == "model_version_policy { latest { num_versions: 1 } }"
+    assert "The field is num_versions." in finding.message
+
+
+def test_a_file_in_json_is_shown_a_models_file() -> None:
+    (finding,) = found(form_rules, asked(models='{"model_config_list": {"config": [{"name": "m", "base_path": "/m"}]}}'))
+    assert "model_config_list { config {" in finding.message
+    assert "batch" not in finding.message

@@ -42,7 +42,7 @@ def test_a_path_that_does_not_depend_on_the_folder(path: str) -> None:
 @pytest.mark.parametrize(
     ("text", "fix"),
     [
-        ("prometheus_config { enabled: true }", "enable: true"),
+        ("prometheus_config { enabled: true }", "prometheus_config { enable: true }"),
         ("enable: true", "prometheus_config { enable: true }"),
         ("prometheus_config { enable: false }", "prometheus_config { enable: true }"),
         ("", "prometheus_config { enable: true }"),

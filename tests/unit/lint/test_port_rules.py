@@ -82,7 +82,9 @@ def test_variables_that_cloud_run_sets(name: str) -> None:
 def test_port_is_an_ordinary_variable_elsewhere() -> None:
     assert silent("docker run -e PORT=8501 tensorflow/serving:2.20.0", "env-reserved")
     assert silent(f"{REST} --set-env-vars=REPORT=1", "env-reserved")
-    assert "--port=8501" in one(f"{REST} --set-env-vars=PORT=8501", "env-reserved").fix
+    assert one(f"{REST} --set-env-vars=PORT=8501", "env-reserved").fix == "take PORT out"
+    wrong = f"{REST.replace('8501', '8080')} --set-env-vars=PORT=8080"
+    assert one(wrong, "env-reserved").fix == ("take PORT out; the port is chosen with --port=8500 --use-http2 (gRPC) or --port=8501 (REST)")
 
 
 def test_cloud_run_gives_up_before_the_server() -> None:
@@ -100,3 +102,8 @@ def test_timeouts_in_the_right_order_or_of_grpc_or_unknown() -> None:
     assert silent(f"{GPU_COMMAND} --timeout=20", "timeout-order")
     assert silent("gcloud run services update a --timeout=20", "timeout-order")
     assert findings(UPDATE, "timeout-order")
+
+
+def test_a_port_variable_that_the_server_listens_on_is_kept_as_the_flag() -> None:
+    text = changed(GPU_COMMAND, (" --port=8500 --use-http2", ""), ("MODEL_NAME=vision", "MODEL_NAME=vision,PORT=8500"))
+    assert one(text, "env-reserved").fix == "take PORT out; the port is chosen with --port=8500 --use-http2"

@@ -157,3 +157,15 @@ def test_gclouds_refusal_of_a_tcp_liveness_probe_is_the_same_mistake() -> None:
         "periodSeconds=3,tcpSocket.port=1",
     ):
         assert one(f"{REST} --liveness-probe={written}", "probe-liveness-tcp").where.field == "--liveness-probe"
+
+
+def test_a_start_up_probe_that_does_not_say_how_long_it_waits_gets_the_default_window() -> None:
+    found = one(f"{REST} --startup-probe=httpGet.path=/healthz", "probe-path-not-served")
+    assert found.fix.endswith("periodSeconds=10,timeoutSeconds=1,failureThreshold=24")
+    stated = one(f"{REST} --startup-probe=httpGet.path=/healthz,periodSeconds=5,failureThreshold=12", "probe-path-not-served")
+    assert stated.fix.endswith("failureThreshold=6")
+
+
+def test_retries_that_outlive_the_probe_are_said_once() -> None:
+    found = one(f"{REST}\ngcloud run services update a --cpu=4", "load-retries-outlive-probe")
+    assert found.fix == "--max_num_load_retries=0 among the server's arguments"

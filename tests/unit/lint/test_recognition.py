@@ -113,3 +113,7 @@ def test_a_notification_and_logs_have_no_parts_of_a_configuration() -> None:
         _, given = recognised("x", text)
         assert given.deploy is None
         assert given.batching is None
+
+
+def test_nvidia_docker_is_a_command() -> None:
+    assert kind_of("nvidia-docker run tensorflow/serving:2.20.0-gpu\n") is Kind.COMMANDS

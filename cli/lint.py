@@ -72,10 +72,10 @@ def lint(
 
 
 def _fixed(answer: "Answer", text: str, *, aside: bool) -> "Answer":
-    from cli.fixing import fix_file
+    from cli.fixing import NotWrittenError, fix_file
 
     try:
         return fix_file(answer, text, aside=aside)
-    except OSError as error:
-        typer.echo(f"{answer.name}: cannot be written: {error.strerror or error}", err=True)
+    except NotWrittenError as error:
+        typer.echo(f"{answer.name}: cannot be written: {error}", err=True)
         return answer

@@ -70,7 +70,7 @@ class Described:
     made_with: MadeWith = MadeWith.API
     """Whose defaults hold where `complete`."""
     lines: Mapping[str, int] = field(default_factory=dict)
-    """JSON pointer into `service` to the line of the text, from 1."""
+    """JSON pointer into `service` to the line of the text, from 1; of the whole, the empty pointer, where what is not said is missing."""
     names: Mapping[str, str] = field(default_factory=dict)
     """JSON pointer into `service` to what the text calls the field; a pointer that is not here is called by itself."""
     problems: tuple[Problem, ...] = ()

@@ -44,12 +44,15 @@ class _Reading:
         """Whether something is not known that could say anything: nothing can be said about what is absent."""
         self.name: str | None = None
         self.name_line: int | None = None
+        self.line: int | None = None
+        """Of the last command that deploys, else of the last docker run: what the text does not say is missing there."""
 
     def take(self, command: ShellCommand) -> None:
         if command.words[0] != "gcloud":
             run = read_docker(command.words, command.lines)
             if run is not None:
                 self.dockers.append(run)
+                self.line = self.line if self.has_service else command.lines[0]
                 self._faults(command)
             return
         name = read_command_name(command.words, command.lines)
@@ -87,6 +90,7 @@ class _Reading:
     def _run(self, command: ShellCommand, name: CommandName) -> None:
         assert name.read is not None  # noqa: S101 (the caller asks only then; this is for the type checker)
         self.has_service = True
+        self.line = command.lines[0]
         track = name.track
         if name.read == "deploy":
             self.draft.complete = True
@@ -151,7 +155,7 @@ class _Reading:
             region=self.draft.region,
             project=self.draft.project,
             made_with=MadeWith.GCLOUD if self.has_service else MadeWith.API,
-            lines=built.lines,
+            lines=built.lines if self.line is None else {"": self.line, **built.lines},
             names=built.names,
             problems=tuple(dict.fromkeys(self.problems)),
         )

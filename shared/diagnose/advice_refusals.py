@@ -13,7 +13,7 @@ from shared.diagnose.advice import (
     thread_flag,
     threads_needed,
 )
-from shared.diagnose.advice_shapes import Pair, memory_now, more_memory
+from shared.diagnose.advice_shapes import Pair, limit_contradicted, memory_now, more_memory
 from shared.diagnose.answer import Avoid, Remedy
 from shared.diagnose.load_seen import above, number
 from shared.diagnose.picture import Picture
@@ -22,6 +22,7 @@ from shared.diagnose.rules_versions import named_servable, old_version_serves, v
 from shared.tfserving.model_config import All
 
 _STILL_SAVES = 0.9
+_GPU_THREADS = 2
 """A larger batch pays while a row in it costs less than this part of what it costs in the smaller one."""
 _SOCKETS_RATE = 600.0
 """Requests a second and instance that leave room below the 800 from which sockets run out."""
@@ -61,7 +62,8 @@ def gpu_memory(picture: Picture) -> Iterator[Remedy | Avoid]:
             f"a request brings {settings.rows} row(s) by itself" if settings.rows > 1 else "fewer rows or smaller inputs in one request",
         )
     if batched and settings.batch_threads is not None and settings.batch_threads > 1:
-        yield do("lower-batch-threads", "each thread holds a batch of its own in GPU memory", settings.batch_threads, 1)
+        fewer = _GPU_THREADS if settings.gpu and settings.batch_threads > _GPU_THREADS else 1
+        yield do("lower-batch-threads", "each thread holds a batch of its own in GPU memory", settings.batch_threads, fewer)
 
 
 def _memory_at_load(picture: Picture) -> Iterator[Remedy | Avoid]:
@@ -211,7 +213,7 @@ def _larger_batch(picture: Picture) -> tuple[int, str] | None:
 
 def host_memory(picture: Picture) -> Iterator[Remedy | Avoid]:
     """More memory, and the CPU that it takes with it; where there is no more, fewer requests at once."""
-    settings, now, larger = picture.settings, memory_now(picture), more_memory(picture)
+    settings, now, larger, stale = picture.settings, memory_now(picture), more_memory(picture), limit_contradicted(picture)
     if now is not None and larger is None:
         yield do(
             "lower-concurrency",
@@ -223,8 +225,9 @@ def host_memory(picture: Picture) -> Iterator[Remedy | Avoid]:
     yield do(
         "raise-memory",
         "the instance was ended at its memory limit; a model takes about 1.2 times its size while it loads"
-        + ("" if larger is None or larger.cpu is None else f"; Cloud Run takes that much memory only from {larger.cpu:g} vCPU on"),
-        None if now is None else str(Pair(settings.vcpu if larger is not None and larger.cpu is not None else None, now)),
+        + ("" if larger is None or larger.cpu is None else f"; Cloud Run takes that much memory only from {larger.cpu:g} vCPU on")
+        + (f". {stale}" if stale else ""),
+        None if now is None else str(Pair(settings.vcpu if larger is not None and larger.cpu is not None and not stale else None, now)),
         larger,
     )
 

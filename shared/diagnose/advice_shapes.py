@@ -13,6 +13,7 @@ _PERIOD_S = 10
 _START_MARGIN, _WINDOW_MARGIN = 1.5, 2.0
 _MEMORY_LIMIT = re.compile(r"memory limit of (?P<number>\d{1,7}(?:\.\d{1,3})?) ?(?P<unit>mib|mb|m|gib|gb|g|mi|gi)\b", re.IGNORECASE)
 _MIB = 1024.0
+_SAME_LIMIT = 0.1
 _STEADY_S = 300.0
 
 
@@ -29,9 +30,32 @@ class Pair:
 
 
 def memory_now(picture: Picture) -> float | None:
-    """GiB of the serving container: as described, else as the log's sentence about the limit says."""
-    if picture.settings.memory_gib is not None:
-        return picture.settings.memory_gib
+    """GiB of the limit in force: as the log's sentence about it says, else as described.
+
+    The log speaks of the instance. With several containers that is the sum of theirs, so the description of the one stays.
+    """
+    described, logged = picture.settings.memory_gib, _logged_limit(picture)
+    if described is None:
+        return logged
+    return described if logged is None or not _differs(picture, described, logged) else logged
+
+
+def limit_contradicted(picture: Picture) -> str | None:
+    """A sentence where the log names another memory limit than the description; None where they agree or one is not known."""
+    described, logged = picture.settings.memory_gib, _logged_limit(picture)
+    if described is None or logged is None or not _differs(picture, described, logged):
+        return None
+    return (
+        f"The log names a limit of {Pair(None, logged)}, the description says {Pair(None, described)}: the instance ran with other "
+        "settings than those given, so read the service again before you deploy"
+    )
+
+
+def _differs(picture: Picture, described: float, logged: float) -> bool:
+    return len(picture.deployment.containers) <= 1 and abs(described - logged) > _SAME_LIMIT * max(described, logged)
+
+
+def _logged_limit(picture: Picture) -> float | None:
     found = next((each for line in picture.lines if (each := _MEMORY_LIMIT.search(line.text)) is not None), None)
     if found is None:
         return None
@@ -43,13 +67,17 @@ def more_memory(picture: Picture) -> Pair | None:
     now, cpu, card = memory_now(picture), picture.settings.vcpu, _card(picture)
     if now is None:
         return None
+    stale = limit_contradicted(picture) is not None
+    if stale and cpu is not None and not _range(card, cpu)[0] <= now <= _range(card, cpu)[1]:
+        cpu = min((each for each in _cpus(card) if _range(card, each)[1] >= now), default=cpu)
+    floor = max(2 * now, picture.settings.memory_gib or 0.0) if stale else 2 * now
     shapes = [(each, high) for each in _cpus(card) if (cpu is None or each >= cpu) and (high := _range(card, each)[1]) > now]
     if not shapes:
         return None
-    fits = next(((each, high) for each, high in shapes if high >= 2 * now), shapes[-1])
-    wanted = min(2 * now, fits[1])
+    fits = next(((each, high) for each, high in shapes if high >= floor), shapes[-1])
+    wanted = min(floor, fits[1])
     wanted = max(wanted, _range(card, fits[0])[0])
-    return Pair(None if fits[0] == cpu or (cpu is None and wanted <= MEMORY_GIB_BY_CPU[1][1]) else fits[0], wanted)
+    return Pair(None if (fits[0] == cpu and not stale) or (cpu is None and wanted <= MEMORY_GIB_BY_CPU[1][1]) else fits[0], wanted)
 
 
 def more_cpu(picture: Picture) -> Pair | None:

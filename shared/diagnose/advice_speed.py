@@ -63,7 +63,8 @@ def underfilled(picture: Picture) -> Iterator[Remedy | Avoid]:
             ", ".join(map(str, (settings.rows, *settings.allowed))),
         )
     if not many and not short and not starved and (threads is None or threads > 1):
-        yield do("lower-batch-threads", "with fewer threads batches form while one runs", threads, 1)
+        fewer = _GPU_THREADS if settings.gpu and threads is not None and threads > _GPU_THREADS else 1
+        yield do("lower-batch-threads", "with fewer threads batches form while one runs", threads, fewer)
 
 
 def timeout_latency(picture: Picture) -> Iterator[Remedy | Avoid]:

@@ -1,5 +1,6 @@
 """Where to look next, when the evidence leaves it open: the metric, the log, the command. Pure."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from shared.diagnose.answer import Cause
@@ -10,18 +11,35 @@ from shared.diagnose.rules_control import wrong_names
 from shared.lint.checking import check
 from shared.lint.finding import Severity
 
+_NAME = re.compile(r"[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _DECIDED = 0.8
 _CLOSE = 0.2
 _MOST = 6
 _LOGS = 'gcloud logging read \'resource.type="cloud_run_revision" AND resource.labels.service_name="SERVICE"\' --freshness=1h'
+_LOG_COMMAND = "gcloud logging read"
+_AROUND = "the service's log around the time: "
 
 Looks = Callable[[Picture], Iterator[str]]
 
 
 def next_looks(picture: Picture, causes: Sequence[Cause]) -> tuple[str, ...]:
     """What would decide, the most telling first; empty where the first cause leaves little doubt and nothing it needs is unknown."""
-    found = list(dict.fromkeys(_looks(picture, causes)))
-    return tuple(found[:_MOST])
+    found = list(dict.fromkeys(_named(picture, each) for each in _looks(picture, causes)))
+    told = next((each for each in found if _LOG_COMMAND in each and not each.startswith(_AROUND)), None)
+    return tuple([each for each in found if told is None or not each.startswith(_AROUND)][:_MOST])
+
+
+def _named(picture: Picture, look: str) -> str:
+    """With the service and the region where the description or the alert names them."""
+    resource = (picture.given.alert or {}).get("resource")
+    labels = resource.get("labels") if isinstance(resource, dict) else None
+    told = labels if isinstance(labels, dict) else {}
+    name = told.get("service_name") or str(picture.deployment.service.get("name") or "").rpartition("/")[2]
+    region = told.get("location") or picture.deployment.region
+    for placeholder, value in (("SERVICE", name), ("REGION", region)):
+        if isinstance(value, str) and _NAME.fullmatch(value):
+            look = re.sub(rf"\b{placeholder}\b", value, look)
+    return look
 
 
 def _looks(picture: Picture, causes: Sequence[Cause]) -> Iterator[str]:
@@ -34,8 +52,8 @@ def _looks(picture: Picture, causes: Sequence[Cause]) -> Iterator[str]:
     for cause in causes[:2]:
         if cause.cause in _WHEN_OPEN:
             yield from _WHEN_OPEN[cause.cause](picture)
-    if first.confidence < _DECIDED and not picture.lines:
-        yield f"the service's log around the time: {_LOGS}"
+    if first.confidence < _DECIDED and not picture.lines and first.cause not in _ALWAYS:
+        yield f"{_AROUND}{_LOGS}"
 
 
 def _capacity(picture: Picture) -> Iterator[str]:
@@ -86,6 +104,16 @@ def _batches(picture: Picture) -> Iterator[str]:
         yield "how long a batch takes at each allowed size"
 
 
+def _refused(picture: Picture) -> Iterator[str]:
+    if any(measure.statistic == "count" for measure in picture.load.errors):
+        yield "the same page again a minute later: do the refusals still grow?"
+    yield f"the text of the refusals, which tells the cause: {_LOGS}"
+    if picture.load.queue_wait is None:
+        yield ":tensorflow:serving:batching_session:queuing_latency (_sum over _count): beside the callers' deadline"
+    if not picture.settings.batch_given:
+        yield "the file of --batching_parameters_file"
+
+
 def _version(picture: Picture) -> Iterator[str]:
     if not picture.files.given:
         yield "the version's files and sizes: gcloud storage ls -l gs://BUCKET/MODEL/VERSION/**"
@@ -110,7 +138,7 @@ def _unknown(picture: Picture) -> Iterator[str]:
     for finding in check(picture.given, picture.deployment.described).findings:
         if finding.severity is Severity.ERROR:
             yield f"the configuration itself has an error, {finding.code}: {finding.where}: {finding.message}"
-    yield f"the service's log: {_LOGS}"
+    yield f"{_AROUND}{_LOGS}"
     yield "conditions and traffic: gcloud run services describe SERVICE --region=REGION"
 
 
@@ -127,6 +155,11 @@ _WHEN_OPEN: Mapping[str, Looks] = {
     "partial-upload": _version,
     "version-unloaded": _version,
     "version-load-gave-up": _version,
+    "batch-queue-full": _refused,
+    "batch-queue-wait-timeout": _refused,
+    "gpu-out-of-memory": _refused,
+    "request-rows-over-limit": _refused,
+    "model-not-batchable": _refused,
     "batch-underfilled": _batches,
     "compute-bound-model": _batches,
     "queue-too-deep": _batches,

@@ -2,12 +2,20 @@
 
 from collections.abc import Iterable, Mapping
 
-from shared.diagnose import rules_breaks, rules_control, rules_refusals, rules_speed, rules_start, rules_versions
+from shared.diagnose import rules_breaks, rules_control, rules_counts, rules_refusals, rules_speed, rules_start, rules_versions
 from shared.diagnose.answer import Cause
 from shared.diagnose.board import Board, Suspicion, as_cause
 from shared.diagnose.picture import Picture
 
-_RULES = (*rules_refusals.RULES, *rules_breaks.RULES, *rules_start.RULES, *rules_versions.RULES, *rules_speed.RULES, *rules_control.RULES)
+_RULES = (
+    *rules_refusals.RULES,
+    *rules_breaks.RULES,
+    *rules_start.RULES,
+    *rules_versions.RULES,
+    *rules_speed.RULES,
+    *rules_control.RULES,
+    *rules_counts.RULES,
+)
 _SPECIFIC_ENOUGH = 0.5
 _LEAST = 0.15
 """Suspicions below this are not shown."""
@@ -231,7 +239,9 @@ def _fall_back(picture: Picture, board: Board) -> None:
         what.append(f"the alert says that {str(name)[:100]!r} is {str(alert.get('state') or 'open')[:20]}, and not why")
     open_lines = _without_a_cause(picture, board)
     if what or not open_lines:
-        sentence = "; ".join(what) or "what was given fits no cause"
+        candidates = ", ".join(each.cause for each in in_order(board) if each.cause not in _QUIET)
+        unclear = f"what was given leaves the cause open: {candidates}" if candidates else "what was given fits no cause"
+        sentence = "; ".join(what) or unclear
         board.support("insufficient-data", 0.7, f"{sentence}: nothing can be said of the cause from it")
     for sentence in open_lines:
         board.support("insufficient-data", 0.6, sentence)

@@ -16,6 +16,7 @@ _GPU_FULL = 0.95
 _GAP = 0.05
 """Share of Cloud Run's requests that TF Serving does not count, from which it is no noise."""
 _RETRIES = 2.0
+_COUNTED = 0.5
 _LONG_START_MS = 10_000.0
 _LONG_PENDING_MS = 1_000.0
 _NEAR = 0.9
@@ -117,8 +118,12 @@ def queue_full(picture: Picture, board: Board) -> None:
     load, settings = picture.load, picture.settings
     own = load.served("UNAVAILABLE")
     if load.refusing("UNAVAILABLE") is not None:
+        since_start = own is not None and own.statistic == "count"
         board.support(
-            "batch-queue-full", 0.75, f"{own}: TF Serving refuses, and the batching queue is what does so while a model is loaded"
+            "batch-queue-full",
+            _COUNTED if since_start else 0.75,
+            f"{own}{' since the start' if since_start else ''}: TF Serving refuses, and the batching queue is what does so while a model "
+            "is loaded",
         )
     if not board.confidence("batch-queue-full"):
         return

@@ -43,7 +43,7 @@ def ask(name: str, text: str) -> Answer:
     """
     kind, given = recognised(name, text)
     if kind in _ONLY_DIAGNOSED:
-        raise UnreadableError(f"it is a {kind}: that is evidence, not a configuration. Ask trimtab diagnose {name}")
+        raise UnreadableError(f"it was read as {kind}: that is evidence, not a configuration. Ask trimtab diagnose {name}")
     return _answered(name, (kind,), given)
 
 
@@ -59,7 +59,7 @@ def ask_together(files: Iterable[tuple[str, str]]) -> Answer:
     for name, text in files:
         kind, given = recognised(name, text)
         if kind in _ONLY_DIAGNOSED:
-            raise UnreadableError(f"{name} is a {kind}: that is evidence, not a configuration. Ask trimtab diagnose {name}")
+            raise UnreadableError(f"{name} was read as {kind}: that is evidence, not a configuration. Ask trimtab diagnose {name}")
         kinds.append(kind)
         names.append(name)
         merged = given if merged is None else merge(merged, given)
@@ -79,6 +79,11 @@ def merge(first: Given, second: Given) -> Given:
         UnreadableError: both have the same part.
     """
     update: dict[str, Any] = {}
+    describing = [given.name for given in (first, second) if given.deploy or given.spec or given.plan]
+    if len(describing) > 1:
+        raise UnreadableError(
+            f"{second.name} and {first.name} both describe the service (deploy): one deployment has one. Ask about them one by one"
+        )
     for part in _SINGLE:
         one, other = getattr(first, part), getattr(second, part)
         if one is not None and other is not None:

@@ -212,12 +212,17 @@ def _container_shape(deployment: Deployment, way: str, container: Json, card: Ac
     right_cpu, right_memory = nearest_shape(cpu or 0, memory or 0, card)
     name = "cpu" if CPU_FIELD in wrong else "memory"
     where = deployment.where(f"{way}/resources/limits/{name}")
+    raises_memory = "cpu" in limits and "memory" not in limits and name == "memory"
+    if raises_memory and cpu is not None:  # who names the CPU alone wants that CPU
+        right_cpu, right_memory = cpu, _any_memory(cpu, card)
+    if where.field.startswith("/") and not is_document(deployment):
+        where = replace(where, field=f"--{name}")
     said = " and ".join(
         text for text in (None if cpu is None else f"{cpu:g} vCPU", None if memory is None else f"{memory:g} GiB") if text is not None
     )
     fix = paste(
         deployment,
-        flags=f"--cpu={right_cpu:g} --memory={_gib(right_memory)}",
+        flags=f"--memory={_gib(right_memory)}" if raises_memory else f"--cpu={right_cpu:g} --memory={_gib(right_memory)}",
         v2={"resources": {"limits": {"cpu": f"{right_cpu:g}", "memory": _gib(right_memory)}}},
     )
     yield Finding(SHAPE, f"{said} is no shape that Cloud Run takes: {_allowed(card)}.", where, fix)

@@ -44,6 +44,7 @@ class UnreadableError(TrimtabError):
 HEAD = 65_536
 """Characters in which nearly every text says what it is; the rest is looked at only where these do not tell."""
 
+_FIELD_LINE = re.compile(r"""[\w."'-]+\s*[:={<\[]|[]{}<>\[();,]|//|["']?-?\d[\w.]*["']?[,;]?$""")
 _JSON_NAME = re.compile(r"[\"'](\w+)[\"']\s*:")
 _BLANKS = re.compile(r"[ \t]{2,}")
 _BLANK_LINES = re.compile(r"\n(?:[ \t\r]*\n)+")
@@ -95,6 +96,8 @@ def decoded(data: bytes) -> str:
     """
     if len(data) > MAX_BYTES:
         raise UnreadableError(f"it has {len(data):,} bytes; at most {MAX_BYTES:,} are read. Cut it to the part that matters")
+    if data[:2] == b"\x1f\x8b":
+        raise UnreadableError("it is compressed (gzip): unpack it first")
     try:
         text = data.decode("utf-16") if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -137,9 +140,9 @@ def _kind_of_text(body: str) -> Kind | None:
 def _kind_of_lines(body: str) -> Kind | None:
     lines = [line.strip() for line in body.splitlines() if line.strip()]
     signs: tuple[tuple[Kind, bool], ...] = (
-        (Kind.MODELS, _has(_MODELS, body) and not _has(_V2, body)),
-        (Kind.MONITORING, _has(_MONITORING, body)),
-        (Kind.BATCHING, _has(_BATCHING, body) and not _has(_SPEC, body)),
+        (Kind.MODELS, _has(_MODELS, body) and not _has(_V2, body) and _mostly_fields(lines)),
+        (Kind.MONITORING, _has(_MONITORING, body) and _mostly_fields(lines)),
+        (Kind.BATCHING, _has(_BATCHING, body) and not _has(_SPEC, body) and _mostly_fields(lines)),
         (Kind.SPEC, _has(_SPEC, body) and _has(_SPEC_BODY, body)),
         (Kind.ALERT_POLICY, _has(_POLICY, body)),
         (Kind.SERVICE, _has(_V2, body) or _has(_CONTAINERS, body)),
@@ -151,6 +154,11 @@ def _kind_of_lines(body: str) -> Kind | None:
         (Kind.LOGS, _has(_LOG_WORD, body)),
     )
     return next((kind for kind, there in signs if there), None)
+
+
+def _mostly_fields(lines: list[str]) -> bool:
+    """Whether half of the lines are fields, braces or values: a page that only quotes a file is prose."""
+    return 2 * sum(1 for line in lines if _FIELD_LINE.match(line)) >= len(lines)
 
 
 def _has(pattern: re.Pattern[str], body: str) -> bool:

@@ -18,7 +18,7 @@ SERVING = "spec.serving"
 _FIELDS: tuple[tuple[str, str], ...] = (
     ("/scaling/maxInstanceCount", "spec.scale.max_instance_count"),
     ("/scaling/minInstanceCount", "spec.scale.min_instance_count"),
-    ("/template/scaling/maxInstanceCount", f"{SERVING}.max_instance_count"),
+    ("/template/scaling/maxInstanceCount", "spec.scale.max_instance_count"),
     ("/template/maxInstanceRequestConcurrency", f"{SERVING}.max_instance_request_concurrency"),
     ("/template/timeout", f"{SERVING}.timeout_seconds"),
     ("/template/nodeSelector", f"{SERVING}.accelerator"),
@@ -36,6 +36,13 @@ _FIELDS: tuple[tuple[str, str], ...] = (
     ("", "spec"),
 )
 """The field of a spec that a field of its service comes from; the first that matches."""
+_PASTES: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"scaling:\n\s*maxInstanceCount: (\d+)"), r"spec.scale.max_instance_count: \1"),
+    (re.compile(r"\bmaxInstanceRequestConcurrency: (\d+)"), rf"{SERVING}.max_instance_request_concurrency: \1"),
+    (re.compile(r"^(?:containers:\n- )?image: (\S+)", re.MULTILINE), rf"{SERVING}.image: \1"),
+    (re.compile(r"\b(\w+) \{ value: (\w+) \}"), rf"{SERVING}.batching.\1: \2"),
+)
+"""What a fix writes of a service or a batching file, and how a spec says it."""
 _INDEX = re.compile(r"\[(\d+)\]")
 
 
@@ -88,7 +95,10 @@ def _in_the_specs_words(finding: Finding, text: Text, lines: Mapping[str, int]) 
         named = f"{SERVING}.batching.{field}" if field else f"{SERVING}.batching"
     else:
         named = next(name for pointer, name in _FIELDS if field.startswith(pointer))
-    return replace(finding, where=Where("spec", text.file, text.where("spec", _line(named, lines)).line, named))
+    fix = finding.fix
+    for pattern, words in _PASTES:
+        fix = pattern.sub(words, fix)
+    return replace(finding, where=Where("spec", text.file, text.where("spec", _line(named, lines)).line, named), fix=fix)
 
 
 def _line(field: str, lines: Mapping[str, int]) -> int | None:

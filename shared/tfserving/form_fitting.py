@@ -117,16 +117,29 @@ class Fitting:
         put = self._under(names, field, at) if names else []
         if self._problems.foreign and names == (snake(field.name),):
             return put  # JSON writes the names of protobuf's fields so
-        right = at.within(put[0].on_one_line()) if put else self._near(field.name, at)
+        if names and names[0] in beside and not at.here.fields_by_name[names[0]].is_repeated:
+            self._set_twice(field, names, at)
+            return []
+        right = at.within(put[0].on_one_line()) if put else self._near(field.name, at, beside)
         said, meaning = self._words.of(at.way, f"{field.name}: 1")
         if put and names[-1] not in _WORD.findall(meaning):
             meaning = f"The field is {names[-1]}."
         self._problems.add(FormFault.UNKNOWN_FIELD, shown, field.line, f"{said} {meaning}".strip() if said else "", right)
-        return put if names and names[0] not in beside else []
+        return put
 
-    def _near(self, name: str, at: At) -> str:
+    def _set_twice(self, field: Field, names: tuple[str, ...], at: At) -> None:
+        """A misspelt field beside the field that was meant: which of the two values holds, nobody can see."""
+        said, meaning = self._words.of(at.way, f"{field.name}: 1")
+        if names[-1] not in _WORD.findall(meaning):
+            meaning = f"The field is {names[-1]}."
+        self._problems.certain = False
+        right = f"leave {field.name} out, or {names[0]} with one of the two values"
+        self._problems.add(FormFault.UNKNOWN_FIELD, at.shown(field.name), field.line, f"{said} {meaning}".strip() if said else "", right)
+
+    def _near(self, name: str, at: At, beside: set[str]) -> str:
         near = None if self._problems.full else nearest(name, at.here.fields_by_name)
-        return near if near is not None else f"leave {name} out"
+        is_single = near is not None and not at.here.fields_by_name[near].is_repeated
+        return f"leave {name} out" if near is None or (is_single and near in beside) else near
 
     def _is_elsewhere(self, name: str) -> bool:
         plain = snake(name)

@@ -334,3 +334,16 @@ def test_files_of_one_secret_in_one_folder_are_one_volume() -> None:
     found = template("gcloud run deploy x --set-secrets=/etc/tfs/a=s:1,/etc/tfs/b=s:2,/var/c=s:3")
     assert [each["name"] for each in found["volumes"]] == ["s", "s-2"]
     assert [each["path"] for each in found["volumes"][0]["secret"]["items"]] == ["a", "b"]
+
+
+def test_what_is_not_said_is_missing_on_the_line_of_the_last_command_that_deploys() -> None:
+    found = read(
+        "#!/bin/sh\ngcloud config set project acme-ml\ngcloud run deploy a --image=i\n\ngcloud run services update a \\\n  --port=8501\n"
+    )
+    assert found.place("/template/maxInstanceRequestConcurrency") == ("/template/maxInstanceRequestConcurrency", 5)
+    assert found.place("/template/containers/0/image") == ("--image", 3)
+
+
+def test_what_a_docker_run_does_not_say_is_missing_on_its_line_unless_a_command_deploys() -> None:
+    assert read("# try it\ndocker run tensorflow/serving\n").place("/template/containers/0/args")[1] == 2
+    assert read("gcloud run deploy a --image=i\ndocker run tensorflow/serving\n").place("/template/timeout")[1] == 1

@@ -267,7 +267,7 @@ def test_a_refusal_in_a_million_is_noise() -> None:
 
 def test_the_platforms_memory_line_explains_the_503s() -> None:
     answer = ask(
-        "Memory limit of 4096 MiB exceeded with 4111 MiB used.",
+        "Memory limit of 8192 MiB exceeded with 8207 MiB used.",
         f'httpRequest.status=503 "{MALFORMED}"',
         deploy=cpu_service("--concurrency=4"),
     )

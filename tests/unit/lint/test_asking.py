@@ -27,8 +27,12 @@ def test_a_finding_of_files_together_names_its_file() -> None:
 
 
 def test_two_descriptions_of_one_service_are_refused() -> None:
-    with pytest.raises(UnreadableError, match="both have deploy"):
-        ask_together([("a.sh", DEPLOY), ("b.sh", DEPLOY)])
+    spec = "service: acme-ml:europe-west1:ranker\nspec:\n  scale: {max_instance_count: 3}\n"
+    for second in (DEPLOY, spec):
+        with pytest.raises(UnreadableError, match="both describe the service"):
+            ask_together([("a.sh", DEPLOY), ("b", second)])
+        with pytest.raises(UnreadableError, match="both describe the service"):
+            ask_together([("b", second), ("a.sh", DEPLOY)])
 
 
 def test_evidence_is_no_configuration() -> None:
@@ -101,3 +105,12 @@ def test_every_service_of_a_plan_is_judged() -> None:
 def test_a_plan_without_services_is_said() -> None:
     with pytest.raises(UnreadableError, match="the plan has no google_cloud_run_v2_service"):
         ask("plan.json", '{"format_version": "1.2", "planned_values": {"root_module": {}}}')
+
+
+def test_a_finding_of_a_spec_is_said_in_the_words_of_specs() -> None:
+    spec = "service: acme-ml:europe-west1:ranker\nspec:\n  scale:\n    max_instance_count: 6\n  serving:\n"
+    serving = "    image: tensorflow/serving:2.20.0-gpu\n    model: {name: m, uri: gs://acme/m, version: 3}\n    accelerator: nvidia-l4\n"
+    (finding,) = ask("s.yaml", f"{spec}{serving}    gpu_zonal_redundancy: false\n    cpu: 4\n    memory: 16Gi\n").findings
+    assert finding.code == "gpu-quota-default-exceeded"
+    assert (finding.where.line, finding.where.field) == (4, "spec.scale.max_instance_count")
+    assert finding.fix.startswith("spec.scale.max_instance_count: 3")

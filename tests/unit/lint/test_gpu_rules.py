@@ -193,3 +193,19 @@ def test_the_first_generation_has_no_gpu_and_no_bucket() -> None:
     assert "a Cloud Storage volume needs gen2" in one(f"{plain} --execution-environment=gen1", "gen2-required").message
     assert silent(plain, "gen2-required")
     assert silent("gcloud run deploy a --image=gcr.io/acme/a:1 --execution-environment=gen1", "gen2-required")
+
+
+def test_a_cpu_named_without_memory_keeps_its_cpu_and_gets_the_least_memory_that_goes_with_it() -> None:
+    found = one("gcloud run deploy a --image=gcr.io/acme/a:1 --cpu=4", "cpu-memory-shape")
+    assert (found.where.field, found.fix) == ("--memory", "--memory=2Gi")
+    assert silent(f"gcloud run deploy a --image=gcr.io/acme/a:1 --cpu=4 {found.fix}", "cpu-memory-shape")
+
+
+def test_memory_named_without_a_cpu_still_gets_both() -> None:
+    found = one("gcloud run deploy a --image=gcr.io/acme/a:1 --memory=8Gi", "cpu-memory-shape")
+    assert (found.where.field, found.fix) == ("--memory", "--cpu=2 --memory=8Gi")
+
+
+def test_a_missing_flag_is_missing_on_the_line_of_the_command() -> None:
+    found = one("#!/bin/bash\nset -e\n\ngcloud run deploy a \\\n  --image=gcr.io/acme/a:1 \\\n  --cpu=4\n", "cpu-memory-shape")
+    assert (found.where.line, found.where.field) == (4, "--memory")

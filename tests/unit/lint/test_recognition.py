@@ -60,6 +60,11 @@ def test_anything_else_is_refused_with_what_is_read_here(text: str) -> None:
         recognised("x", text)
 
 
+def test_a_page_that_quotes_a_batching_file_is_none() -> None:
+    prose = "Set the size of a batch like this, then deploy it again and look at the queue.\n\n"
+    assert kind_of(f"# Tuning\n\n{prose * 3}max_batch_size {{ value: 32 }}\n\n{prose}") is not Kind.BATCHING
+
+
 def test_a_byte_order_mark_hides_nothing() -> None:
     assert kind_of("\ufeffgcloud run deploy rank\n") is Kind.COMMANDS
     assert kind_of("\ufeff" + V1) is Kind.SERVICE
@@ -82,6 +87,7 @@ def test_utf_16_with_its_mark_is_read() -> None:
         (b"\xef\xbb\xbf \n\t", "it is empty"),
         (b"\x89PNG\r\n\x1a\n", "byte 0 is not UTF-8"),
         (b"max_batch_size\0", "null bytes"),
+        (b"\x1f\x8b\x08\0", "unpack it first"),
         (b"a" * (MAX_BYTES + 1), "1,000,001 bytes; at most 1,000,000 are read"),
     ],
 )

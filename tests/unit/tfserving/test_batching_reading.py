@@ -298,3 +298,25 @@ def test_a_text_of_a_million_characters_is_refused_for_its_length() -> None:
 def test_of_many_mistakes_the_first_hundred_are_kept() -> None:
     reading = read_batching_file("max_batch_size = 1\n" * 5_000)
     assert len(reading.problems) == 100
+
+
+def test_a_misspelt_field_beside_the_one_that_was_meant_is_not_put_right() -> None:
+    reading = read_batching_file("max_batch_size { value: 64 }\nmax_batch_sise { value: 3 }\n")
+    assert [problem.fix for problem in reading.problems] == ["leave max_batch_sise out, or max_batch_size with one of the two values"]
+    assert reading.repaired is None
+    assert meant("max_batch_size { value: 64 }\nmax_batch_sise { value: 3 }\n") == {"max_batch_size": 64}
+
+
+def test_a_misspelt_field_alone_is_put_right() -> None:
+    reading = read_batching_file("max_batch_sise { value: 3 }\n")
+    assert [problem.fix for problem in reading.problems] == ["max_batch_size { value: 3 }"]
+    assert reading.repaired == "max_batch_size { value: 3 }\n"
+
+
+def test_a_misspelt_field_that_may_stand_often_is_one_more_of_it() -> None:
+    text = "allowed_batch_sizes: 8\nalowed_batch_sizes: 16\n"
+    assert read_batching_file(text).repaired == "allowed_batch_sizes: 8\nallowed_batch_sizes: 16\n"
+
+
+def test_a_name_that_only_resembles_a_field_already_set_is_left_out() -> None:
+    assert fixes("max_batch_size { value: 64 }\nmin_batch_size { value: 3 }\n") == ["leave min_batch_size out"]

@@ -11,6 +11,8 @@ from shared.diagnose.picture import Picture
 
 _HALF = 0.5
 _MILLI = 1_000
+_LINEAR_GROWTH = 0.8
+"""From this share on a row in a large batch costs what it costs alone, and batching saves nothing."""
 
 
 def cap(picture: Picture) -> Iterator[Remedy | Avoid]:
@@ -24,6 +26,7 @@ def cap(picture: Picture) -> Iterator[Remedy | Avoid]:
             settings.concurrency,
             2 * settings.concurrency,
         )
+        yield from batching_instead(picture)
         if has_room(picture, _HALF):
             return
     elif load.gpu is not None and not has_room(picture):
@@ -31,6 +34,17 @@ def cap(picture: Picture) -> Iterator[Remedy | Avoid]:
     yield from higher_maximum(picture)
     if settings.gpu_quota is not None and settings.max_instances is not None and settings.max_instances >= settings.gpu_quota:
         yield Avoid("raise-max-instances", f"the maximum of {settings.max_instances} is the whole GPU quota: the call is refused")
+
+
+def batching_instead(picture: Picture) -> Iterator[Remedy]:
+    """Batches on a GPU where batching is known to be off, requests bring a row each, several are there, and a row may get cheaper."""
+    settings, flight = picture.settings, picture.load.in_flight
+    sizes = sorted(settings.batch_ms)
+    growth = settings.growth(sizes[0], sizes[-1]) if len(sizes) > 1 else None
+    if not settings.gpu or settings.batching_on is not False or settings.rows > 1 or not above(flight, 2):
+        return
+    if growth is None or growth < _LINEAR_GROWTH:
+        yield do("enable-batching", f"{flight}, and each runs on the card alone: together they cost less", "off", "--enable_batching=true")
 
 
 def admin_rate(_picture: Picture) -> Iterator[Remedy | Avoid]:

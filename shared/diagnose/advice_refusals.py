@@ -189,6 +189,14 @@ def queue_full(picture: Picture) -> Iterator[Remedy | Avoid]:
         and picture.load.instance_total is None
     ):
         yield do("raise-min-instances", "a burst needs more instances before it comes", settings.min_instances)
+    if picture.given.workload.bulk and settings.queue is not None:
+        yield do(
+            "raise-max-enqueued-batches",
+            "nobody waits for a single answer here: a longer queue takes the bursts that are refused now",
+            settings.queue,
+            2 * settings.queue,
+        )
+        return
     yield Avoid(
         "raise-max-enqueued-batches", "a longer queue hides the overload: requests wait until their deadline instead of being refused"
     )

@@ -4,10 +4,11 @@ import math
 from collections.abc import Iterator, Mapping
 
 from shared.diagnose.advice import Adviser, do, higher_maximum, more_instances, saturating_concurrency, thread_flag
+from shared.diagnose.advice_instances import batching_instead
 from shared.diagnose.advice_refusals import shorter_queue
 from shared.diagnose.advice_shapes import memory_now, more_cpu, more_memory
 from shared.diagnose.answer import Avoid, Remedy
-from shared.diagnose.load_seen import number
+from shared.diagnose.load_seen import above, below, number
 from shared.diagnose.metric_names import meant_by
 from shared.diagnose.picture import Picture
 from shared.diagnose.rules_control import wrong_names
@@ -15,6 +16,7 @@ from shared.diagnose.traffic_seen import traffic_shares
 from shared.lint.query_rules import query_rules
 
 _GPU_THREADS = 2
+_IDLE_GPU, _TINY_TIMEOUT_MS, _LONGER_TIMEOUT_MS = 0.4, 0.5, 5.0
 _SHORT_TIMEOUT_US = 2_000
 _TARGET = 0.6
 """Cloud Run fills an instance to this share of its concurrency."""
@@ -65,6 +67,24 @@ def underfilled(picture: Picture) -> Iterator[Remedy | Avoid]:
     if not many and not short and not starved and (threads is None or threads > 1):
         fewer = _GPU_THREADS if settings.gpu and threads is not None and threads > _GPU_THREADS else 1
         yield do("lower-batch-threads", "with fewer threads batches form while one runs", threads, fewer)
+    if not many and not short and not starved:
+        yield from _longer_timeout(picture)
+
+
+def _longer_timeout(picture: Picture) -> Iterator[Remedy]:
+    """A wait for others, only where the card idles, hardly any wait is set, and the latency leaves many times the new one."""
+    load, objective, before = picture.load, picture.objective_ms, picture.settings.timeout_ms
+    if before is None or before > _TINY_TIMEOUT_MS or objective is None:
+        return
+    if below(load.gpu, _IDLE_GPU) and below(load.latency, objective / 4) and above(load.in_flight, 2):
+        after = min(_LONGER_TIMEOUT_MS, objective / 25)
+        if after > before:
+            yield do(
+                "raise-batch-timeout",
+                f"{load.gpu}, and {load.latency} of {objective:g} ms: there is time to wait for the requests that come next",
+                int(before * 1000),
+                int(after * 1000),
+            )
 
 
 def timeout_latency(picture: Picture) -> Iterator[Remedy | Avoid]:
@@ -137,6 +157,7 @@ def high_concurrency(picture: Picture) -> Iterator[Remedy | Avoid]:
     yield do(
         "lower-concurrency", "Cloud Run adds an instance at about 60 % of it; GPU use is nothing it looks at", settings.concurrency, after
     )
+    yield from batching_instead(picture)
     yield Avoid("raise-max-instances", "the maximum was not reached: nothing asks for another instance")
 
 

@@ -171,7 +171,7 @@ def test_full_instances_with_an_idle_card_take_more_requests_each() -> None:
         metrics={INSTANCES: 3, IN_FLIGHT: 6, GPU_USE: 0.2, CPU_USE: 0.3},
         gpu_quota=3,
     )
-    assert remedies(answer) == ["raise-concurrency"]
+    assert remedies(answer) == ["raise-concurrency", "enable-batching"]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ disk, and `sshEnabled`.
 """
 
 from shared.cloudrun.document_shapes import TEXT_MAP, TEXTS, ListOf, Scalar, Shape, Words, flags, ignored, texts, wholes
+from shared.cloudrun.output_fields import OUTPUT_FIELDS
 
 
 def _enum(prefix: str, *names: str, short: dict[str, str] | None = None) -> Words:
@@ -168,28 +169,7 @@ SERVICE = Shape(
                 "environmentVariables": TEXT_MAP,
             },
         ),
-        **ignored(
-            "uid",
-            "generation",
-            "createTime",
-            "updateTime",
-            "deleteTime",
-            "expireTime",
-            "creator",
-            "lastModifier",
-            "urls",
-            "uri",
-            "observedGeneration",
-            "terminalCondition",
-            "conditions",
-            "latestReadyRevision",
-            "latestCreatedRevision",
-            "trafficStatuses",
-            "satisfiesPzs",
-            "threatDetectionEnabled",
-            "reconciling",
-            "etag",
-        ),
+        **ignored(*OUTPUT_FIELDS),
     },
     {"metadata": "name, labels and annotations, directly in the service", "spec": "template"},
 )

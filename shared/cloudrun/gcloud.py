@@ -23,6 +23,7 @@ from shared.cloudrun.knative_annotations import (
     SECONDS_PER_HOUR,
     is_own,
 )
+from shared.cloudrun.output_fields import OUTPUT_FIELDS
 
 Track = Literal["ga", "beta", "alpha"]
 
@@ -31,29 +32,9 @@ _WHOLE_SECONDS = re.compile(r"[1-9][0-9]{0,6}s")
 MAX_ARGUMENT_BYTES = 131_071
 """Linux refuses to start a program with a longer single argument; all environment variables of a container are one."""
 
-_OUTPUT_ONLY = frozenset(
-    {
-        "uid",
-        "generation",
-        "createTime",
-        "updateTime",
-        "deleteTime",
-        "expireTime",
-        "creator",
-        "lastModifier",
-        "urls",
-        "uri",
-        "observedGeneration",
-        "terminalCondition",
-        "conditions",
-        "latestReadyRevision",
-        "latestCreatedRevision",
-        "trafficStatuses",
-        "satisfiesPzs",
-        "reconciling",
-        "etag",
-    }
-)
+_NOT_SENT = frozenset(OUTPUT_FIELDS) - {"threatDetectionEnabled"}
+"""Threat detection is named among what the command cannot set: in a v1 document it is a setting."""
+
 NONCE_LABEL = "client.knative.dev/nonce"
 USER_IMAGE_ANNOTATION = "client.knative.dev/user-image"
 """gcloud writes these to each revision it makes, in its own words."""
@@ -101,7 +82,7 @@ def deploy_command(v2: Mapping[str, Any], *, project: str, region: str) -> Gclou
     Raises:
         ServiceDocumentError: a field of the wrong type.
     """
-    source = Fields({name: value for name, value in v2.items() if name not in _OUTPUT_ONLY})
+    source = Fields({name: value for name, value in v2.items() if name not in _NOT_SENT})
     flags = _Flags()
     full_name = source.text("name") or ""
     found = FULL_NAME.fullmatch(full_name)

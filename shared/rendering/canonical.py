@@ -8,18 +8,13 @@ writes are left out, and so are those that say who wrote (`client`, `clientVersi
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from shared.cloudrun.output_fields import OUTPUT_FIELDS
 from shared.cloudrun.quantities import canonical_cpu, canonical_memory, quantity
 
 Json = dict[str, Any]
 
-OUTPUT_ONLY = frozenset(
-    {
-        "uid", "generation", "createTime", "updateTime", "deleteTime", "expireTime", "creator", "lastModifier", "urls", "uri",
-        "observedGeneration", "terminalCondition", "conditions", "latestReadyRevision", "latestCreatedRevision", "trafficStatuses",
-        "reconciling", "satisfiesPzs", "threatDetectionEnabled", "etag", "name",
-    }
-)  # fmt: skip
-"""Fields of a service that only Cloud Run writes."""
+OUTPUT_ONLY = frozenset({*OUTPUT_FIELDS, "name"})
+"""Fields of a service that only Cloud Run writes, and its name, by which two are not told apart."""
 WRITER = frozenset({"client", "clientVersion"})
 
 DEFAULT_TIMEOUT_SECONDS = 300.0

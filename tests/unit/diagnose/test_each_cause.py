@@ -83,7 +83,8 @@ PAIRS: dict[str, tuple[Given, Given]] = {
     ),
     "admin-api-rate-limit": (
         question(
-            "429 Quota exceeded for quota metric 'Read requests' and limit 'Read requests per minute per region' of service 'run.googleapis.com'"
+            "429 Quota exceeded for quota metric 'Read requests' and limit 'Read requests per minute per region' "
+            "of service 'run.googleapis.com'"
         ),
         question("429 Rate exceeded."),
     ),

@@ -80,6 +80,12 @@ def with_evidence(
     return observation.model_copy(update={"evidence": Evidence(logs=lines, readings=readings, service=document)})
 
 
+def without_evidence(observation: Observation, why: str, *, document: dict[str, Any] | None) -> Observation:
+    """The observation of a look that would ask for logs and metrics and may not: both are Unknown for the reason given."""
+    evidence = Evidence(logs=Unknown(reason=why), readings=Unknown(reason=why), service=document)
+    return observation.model_copy(update={"evidence": evidence})
+
+
 def _cloud_run(service: ServiceId, platform: Platform) -> Observed | Unknown:
     try:
         return platform.get_service(service)

@@ -20,7 +20,7 @@ from shared.handlers.answer import Handled, ReadBody
 from shared.handlers.executor import Executor, acts_on
 from shared.handlers.intake import take
 from shared.handlers.model import ModelPorts, known_versions, reconcile_model
-from shared.handlers.observe import observe, with_evidence, with_fleet_usage
+from shared.handlers.observe import observe, with_evidence, with_fleet_usage, without_evidence
 from shared.handlers.parking import facts_without_spec, report_unreadable, unreadable_facts
 from shared.handlers.recording import Look, fingerprint, record
 from shared.handlers.telling import Telling, with_untold_rollout
@@ -45,6 +45,8 @@ COMMIT_TRIES = 2
 """A commit that lost its race is tried again from fresh reads; after that the one who won is left to it."""
 FOLD_WITHIN_SECONDS = 5.0
 """No further page is read after this; what is left wakes again."""
+EVIDENCE_BEGINS_WITHIN_SECONDS = 6.0
+"""Later than this in a look, logs and metrics are not asked for: they may take twelve seconds, and must not cost a raise its time."""
 LOOK_WITHIN_SECONDS = 20.0
 """A look that took longer than this goes no further: reconcile must end within 50 s, and each call may take 10 s."""
 
@@ -146,7 +148,11 @@ def _look(service: ServiceId, trigger: str, ports: ReconcilePorts) -> str:
     observation, seen = _observe(service, document, folded.state, ports)
     if ports.logs is not None and wants_evidence(expire(folded.state, began), observation):
         described = seen.document if seen is not None else None
-        observation = with_evidence(observation, service, logs=ports.logs, metrics=ports.metrics, document=described, now=began)
+        took = (ports.clock.now() - began).total_seconds()
+        if took > EVIDENCE_BEGINS_WITHIN_SECONDS:
+            observation = without_evidence(observation, f"not asked: the look had taken {took:.0f} s before", document=described)
+        else:
+            observation = with_evidence(observation, service, logs=ports.logs, metrics=ports.metrics, document=described, now=began)
     plan = decide(managed, observation, began)
     if acts_on(plan, document.spec.autonomy):
         observation = with_fleet_usage(observation, managed, ports.store, began)

@@ -1,15 +1,20 @@
 """Logs and metrics in the whole of reconcile: asked for only in trouble, kept with the decision, and never in the way of a sound raise."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from shared.errors import Retry
+from shared.gcp.cloud_logging import CALL_SECONDS
+from shared.gcp.cloud_monitoring import WORK_SECONDS
 from shared.handlers import template
+from shared.handlers.reconcile import EVIDENCE_BEGINS_WITHIN_SECONDS, LOOK_WITHIN_SECONDS
 from shared.records.decision import Decision
 from shared.records.desired import desired_serving
 from shared.records.evidence import LogLines
 from shared.records.plan import DenialCode
+from shared.records.subject import ServiceId
 from shared.simulation.cloud_run_behaviour import Outcome
 from tests.scenarios.test_template_changes import Town
 from tests.scenarios.test_template_changes import document as serving_document
@@ -95,6 +100,31 @@ def test_where_logs_cannot_be_read_the_story_is_the_one_without_them() -> None:
         opened(each)
         each.minutes(12)
     assert (rig.bounds(), rig.writes()) == (plain.bounds(), plain.writes())
+
+
+def test_a_slow_cloud_run_costs_the_evidence_and_not_the_raise() -> None:
+    rig = Rig(demand=10, diagnoses=True)
+    platform = rig.reconcile_ports.platform
+
+    class Slow:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(platform, name)
+
+        def get_service(self, service: ServiceId) -> Any:
+            rig.clock.advance(EVIDENCE_BEGINS_WITHIN_SECONDS + 1)
+            return platform.get_service(service)
+
+    rig.reconcile_ports = replace(rig.reconcile_ports, platform=Slow(), templates=None)
+    opened(rig)
+    rig.minutes(2)
+    assert "logs.recent" not in rig.trace.operations
+    assert rig.bounds() == (0, 8)
+
+
+def test_logs_and_metrics_at_their_slowest_leave_time_for_the_raise() -> None:
+    """Of a look's 20 s: what was taken before they may begin, both calls for lines, all readings, and the write's own beginning."""
+    most = EVIDENCE_BEGINS_WITHIN_SECONDS + 2 * CALL_SECONDS + WORK_SECONDS
+    assert most < LOOK_WITHIN_SECONDS
 
 
 def test_a_candidate_that_fails_is_diagnosed_by_its_own_lines() -> None:

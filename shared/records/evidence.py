@@ -58,8 +58,11 @@ class LogLine(Record):
 
     @classmethod
     def of(cls, *, text: str, **fields: Any) -> "LogLine | None":
-        """The line with its text cut to `LINE_LIMIT`; None where it says nothing."""
-        said = text.strip()
+        """The line with its text cut to `LINE_LIMIT`; None where it says nothing.
+
+        Whoever sends requests has a say in what a container logs: what moves a terminal's cursor does not get into decisions.
+        """
+        said = "".join(char if char.isprintable() else " " for char in text[: 4 * LINE_LIMIT]).strip()
         return cls.model_validate({"text": said[:LINE_LIMIT], **fields}) if said else None
 
 

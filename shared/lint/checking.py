@@ -20,11 +20,12 @@ from shared.lint import (
     query_rules,
     service_rules,
 )
-from shared.lint.deployment import Deployment, resolve, texts
+from shared.lint.deployment import Deployment
 from shared.lint.finding import Finding
 from shared.lint.flood import limited
 from shared.lint.given import Given
 from shared.lint.recognition import Kind, kind_of
+from shared.lint.resolving import resolve, texts
 from shared.tfserving.batching_reading import read_batching_file
 from shared.tfserving.models_reading import read_models_file
 from shared.tfserving.monitoring_reading import read_monitoring_file

@@ -5,9 +5,9 @@ T num_batch_threads, A allowed_batch_sizes, E rows of a batch as it runs, G and 
 nobody gave is None: rules that need it are skipped, it is never zero.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from shared.cloudrun.described import Described
 from shared.cloudrun.fields import Json
@@ -16,10 +16,10 @@ from shared.cloudrun.quantities import GIB, quantity
 from shared.lint.finding import Finding, Where
 from shared.lint.given import Given, Text
 from shared.lint.images import Image, read_image
-from shared.lint.server_command import Argument, server_command
-from shared.tfserving import command
+from shared.lint.server_command import Argument
+from shared.lint.v2_values import amount_of, limits_of, part, whole_of
 from shared.tfserving.batching_parameters import BatchingParameters
-from shared.tfserving.flags import Flags, FlagValue, Protocol, default_server_threads, parse_flags
+from shared.tfserving.flags import Flags, FlagValue, Protocol, default_server_threads
 from shared.tfserving.model_config import ModelServerConfig
 from shared.tfserving.monitoring import MonitoringConfig
 from shared.tfserving.reading import Reading
@@ -83,7 +83,7 @@ class Deployment:
     @property
     def template(self) -> Json:
         """Of the service, or of the container that a docker command describes."""
-        return _object(self.described.service if self.described is not None else {}, "template")
+        return part(self.described.service if self.described is not None else {}, "template")
 
     @property
     def is_service(self) -> bool:
@@ -98,13 +98,13 @@ class Deployment:
     @property
     def accelerator(self) -> str | None:
         """The GPU's type, if named."""
-        name = _object(self.template, "nodeSelector").get("accelerator")
+        name = part(self.template, "nodeSelector").get("accelerator")
         return name if isinstance(name, str) and name else None
 
     @property
     def gpus(self) -> float | None:
         """How many GPUs all containers ask for together; None: no container names a number."""
-        counts = [quantity(str(limits[GPU_LIMIT])) for limits in map(_limits, self.containers) if GPU_LIMIT in limits]
+        counts = [quantity(str(limits[GPU_LIMIT])) for limits in map(limits_of, self.containers) if GPU_LIMIT in limits]
         known = [float(count) for count in counts if count is not None]
         return sum(known) if known else None
 
@@ -123,23 +123,23 @@ class Deployment:
     @property
     def vcpu(self) -> float | None:
         """V, of the container that serves."""
-        return _amount(_limits(self.container).get("cpu"))
+        return amount_of(limits_of(self.container).get("cpu"))
 
     @property
     def memory_gib(self) -> float | None:
         """Of the container that serves."""
-        amount = _amount(_limits(self.container).get("memory"))
+        amount = amount_of(limits_of(self.container).get("memory"))
         return None if amount is None else amount / GIB
 
     @property
     def concurrency(self) -> int | None:
         """C; zero counts as unset."""
-        return _whole(self.template.get("maxInstanceRequestConcurrency")) or None
+        return whole_of(self.template.get("maxInstanceRequestConcurrency")) or None
 
     @property
     def max_instances(self) -> int | None:
         """The smaller of the service's and the revision's maximum; zero counts as unset."""
-        stated = [_whole(_object(holder, "scaling").get("maxInstanceCount")) for holder in (self.service, self.template)]
+        stated = [whole_of(part(holder, "scaling").get("maxInstanceCount")) for holder in (self.service, self.template)]
         return min((count for count in stated if count), default=None)
 
     @property
@@ -159,7 +159,7 @@ class Deployment:
         if not self.is_service:
             return None
         ports = self.container.get("ports")
-        stated = _whole(ports[0].get("containerPort")) if isinstance(ports, list) and ports and isinstance(ports[0], dict) else None
+        stated = whole_of(ports[0].get("containerPort")) if isinstance(ports, list) and ports and isinstance(ports[0], dict) else None
         return stated or (DEFAULT_PORT if self.complete else None)
 
     @property
@@ -262,155 +262,6 @@ class Deployment:
             return Where(where.part, where.file, where.line, argument.text)
         at = argument.index - self.own_arguments
         return Where("flags", listed.file, listed.lines[at], argument.text)
-
-
-def resolve(
-    given: Given,
-    described: Described | None,
-    *,
-    batching: Reading[BatchingParameters] | None,
-    models: Reading[ModelServerConfig] | None,
-    monitoring: Reading[MonitoringConfig] | None,
-) -> Deployment:
-    """Put the parts together. The readings are those of `texts(...)`: the files given, or those that the container carries."""
-    container, pointer = _serving_container(described)
-    env = {**_environment(container), **given.env}
-    args = _texts(container.get("args"))
-    overriding = _texts(container.get("command"))
-    listed = given.flags.values if given.flags is not None else ()
-    started = _started(
-        described,
-        container,
-        overriding,
-        [*args, *listed],
-        {**_port_variable(described, container), **env},
-        has_listed=given.flags is not None,
-    )
-    files = texts(given, described)
-    block = models.misplaced[0] if models is not None and models.misplaced and "batching" not in files else None
-    batching_file = None
-    if batching is not None:
-        models_text = files.get("models")
-        if block is not None and models_text is not None:
-            text = Text(block.text, models_text.file, models_text.first_line + block.line - 1, models_text.exact)
-            batching_file = ConfigFile("models", text, batching)
-        elif "batching" in files:
-            batching_file = ConfigFile("batching", files["batching"], batching)
-    return Deployment(
-        given=given,
-        described=described,
-        container=container,
-        container_pointer=pointer,
-        flags=None if started is None else parse_flags([argument.text for argument in started[0]]),
-        arguments=() if started is None else started[0],
-        entrypoint=started is not None and started[1],
-        command_overridden=bool(overriding),
-        env=env,
-        batching=batching_file,
-        misplaced_batching=block is not None,
-        models=ConfigFile("models", files["models"], models) if models is not None and "models" in files else None,
-        monitoring=ConfigFile("monitoring", files["monitoring"], monitoring) if monitoring is not None and "monitoring" in files else None,
-        own_arguments=len(args),
-    )
-
-
-_CARRIED = {"batching": command.BATCHING, "models": command.MODEL_CONFIG, "monitoring": command.MONITORING_CONFIG}
-
-
-def texts(given: Given, described: Described | None) -> dict[str, Text]:
-    """TF Serving's files in the question by part: as given, else as Trimtab's own revisions carry them in their environment."""
-    found = {part: text for part in _CARRIED if (text := getattr(given, part)) is not None}
-    container, pointer = _serving_container(described)
-    source = given.deploy or given.spec or given.plan
-    if described is None or source is None:
-        return found
-    for at, each in enumerate(_list(container.get("env"))):
-        name, value = (each.get("name"), each.get("value")) if isinstance(each, dict) else (None, None)
-        part = next((part for part, known in _CARRIED.items() if known == name), None)
-        if part is not None and part not in found and isinstance(value, str):
-            line = described.place(f"{pointer}/env/{at}")[1]
-            found[part] = Text(value, source.file, source.where("deploy", line).line or 1, exact=False)
-    return found
-
-
-def _started(
-    described: Described | None,
-    container: Json,
-    overriding: Sequence[str],
-    args: Sequence[str],
-    env: Mapping[str, str],
-    *,
-    has_listed: bool,
-) -> tuple[tuple[Argument, ...], bool] | None:
-    """The server's arguments and whether the entry point gives the first; None where its flags are not known."""
-    if described is None:
-        return (tuple(Argument(text, index) for index, text in enumerate(args)), False) if has_listed else None
-    image = container.get("image")
-    known_image = isinstance(image, str) and read_image(image).is_tf_serving
-    if not args and not known_image and not overriding:
-        return None
-    started = server_command(overriding, args, env)
-    if started is not None:
-        return started.arguments, started.entrypoint
-    return (tuple(Argument(text, index) for index, text in enumerate(args)), False) if has_listed else None
-
-
-def _serving_container(described: Described | None) -> tuple[Json, str]:
-    """The container that gets the requests, and its pointer: the one with ports, else the first."""
-    template = _object(described.service if described is not None else {}, "template")
-    containers = [each if isinstance(each, dict) else {} for each in _list(template.get("containers"))]
-    at = next((index for index, each in enumerate(containers) if each.get("ports")), 0)
-    return (containers[at] if containers else {}), f"/template/containers/{at}"
-
-
-def _port_variable(described: Described | None, container: Json) -> dict[str, str]:
-    """PORT, as Cloud Run sets it for a service; nothing where an update does not say it."""
-    if described is None or not described.is_service:
-        return {}
-    ports = _list(container.get("ports"))
-    stated = _whole(ports[0].get("containerPort")) if ports and isinstance(ports[0], dict) else None
-    port = stated or (DEFAULT_PORT if described.complete else None)
-    return {} if port is None else {"PORT": str(port)}
-
-
-def _environment(container: Json) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for each in _list(container.get("env")):
-        if isinstance(each, dict) and isinstance(each.get("name"), str):
-            value = each.get("value", "")
-            found[each["name"]] = value if isinstance(value, str) else ""
-    return found
-
-
-def _object(holder: Mapping[str, Any], name: str) -> Json:
-    value = holder.get(name)
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _texts(value: Any) -> list[str]:
-    return [each for each in _list(value) if isinstance(each, str)]
-
-
-def _limits(container: Json) -> Json:
-    return _object(_object(container, "resources"), "limits")
-
-
-def _amount(value: Any) -> float | None:
-    amount = quantity(value) if isinstance(value, str) else None
-    return None if amount is None else float(amount)
-
-
-def _whole(value: Any) -> int | None:
-    """A whole number of v2 JSON, which writes 64-bit ones as texts."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return value
-    return int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 19 else None  # noqa: PLR2004
 
 
 def _port(flags: Flags | None, name: str) -> int | None:

@@ -32,7 +32,8 @@ from shared.lint.deployment import Deployment
 from shared.lint.finding import Finding
 from shared.lint.limit_findings import limit_findings
 from shared.lint.pasting import paste
-from shared.lint.service_parts import is_document, is_stand_in, part, parts, short_name, texts, whole
+from shared.lint.service_parts import is_document, is_stand_in, parts, short_name, texts, whole
+from shared.lint.v2_values import part
 
 INVALID = ReadingProblem.DOCUMENT_INVALID.value
 TCP_LIVENESS = "probe-liveness-tcp"

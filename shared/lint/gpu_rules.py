@@ -25,7 +25,8 @@ from shared.lint.deployment import Deployment
 from shared.lint.finding import Finding, Where
 from shared.lint.limit_findings import limit_finding
 from shared.lint.pasting import paste
-from shared.lint.service_parts import amount, containers, is_document, is_stand_in, memory_gib, part, parts
+from shared.lint.service_parts import amount, containers, is_document, is_stand_in, memory_gib, parts
+from shared.lint.v2_values import part
 
 SHAPE = "cpu-memory-shape"
 REQUEST = "gpu-request-invalid"

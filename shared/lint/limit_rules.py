@@ -20,7 +20,8 @@ from shared.lint.finding import Finding
 from shared.lint.limit_findings import limit_finding, limit_findings
 from shared.lint.pasting import paste
 from shared.lint.probe_views import Probe, probe_text, probes
-from shared.lint.service_parts import is_document, part, seconds, whole
+from shared.lint.service_parts import is_document, seconds, whole
+from shared.lint.v2_values import part
 
 LIMIT = "cloud-run-limit"
 INVALID = "service-document-invalid"

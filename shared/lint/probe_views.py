@@ -7,7 +7,8 @@ from shared.cloudrun.fields import Json
 from shared.cloudrun.probes import DEFAULT_STARTUP_TIMING, ProbeAction, ProbeKind, Timing
 from shared.lint.deployment import Deployment
 from shared.lint.pasting import paste
-from shared.lint.service_parts import containers, part, parts, whole
+from shared.lint.service_parts import containers, parts, whole
+from shared.lint.v2_values import part
 
 _FIELDS = {ProbeKind.STARTUP: "startupProbe", ProbeKind.LIVENESS: "livenessProbe", ProbeKind.READINESS: "readinessProbe"}
 _ACTIONS = {"httpGet": ProbeAction.HTTP_GET, "tcpSocket": ProbeAction.TCP_SOCKET, "grpc": ProbeAction.GRPC}

@@ -13,6 +13,7 @@ from shared.cloudrun.quantities import GIB, quantity
 from shared.lint.deployment import Deployment
 from shared.lint.finding import Where
 from shared.lint.images import read_image
+from shared.lint.v2_values import limits_of
 
 _MARKED = re.compile(r"\$[A-Za-z_{(]|<[^<>]+>|\{[^{}]*\}|\[[^\[\]]+\]|%[A-Za-z_][A-Za-z0-9_]*%|%s")
 _CAPITALS = re.compile(r"[A-Z][A-Z0-9_]{2,}")
@@ -81,12 +82,6 @@ def _is_placeholder(word: str) -> bool:
     return word.rstrip("0123456789") in _PLACEHOLDERS or set(word) == {"X"}
 
 
-def part(holder: Mapping[str, Any], name: str) -> Json:
-    """The object under the name; empty if there is none."""
-    found = holder.get(name)
-    return found if isinstance(found, dict) else {}
-
-
 def parts(holder: Mapping[str, Any], name: str) -> list[Json]:
     """The list of objects under the name; empty if there is none."""
     found = holder.get(name)
@@ -122,7 +117,7 @@ def containers(deployment: Deployment) -> Iterator[tuple[int, str, Json]]:
 
 def amount(container: Json, name: str) -> float | None:
     """The container's limit of that name, exact enough for comparisons; None if it has none that can be read."""
-    text = part(part(container, "resources"), "limits").get(name)
+    text = limits_of(container).get(name)
     found = quantity(str(text)) if text is not None else None
     return None if found is None else float(found)
 

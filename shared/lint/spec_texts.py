@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from shared.cloudrun.yaml_values import YamlTextError, load_yaml, plain_value
 from shared.lint.checking import Checked
-from shared.lint.deployment import Deployment, resolve
+from shared.lint.deployment import Deployment
 from shared.lint.finding import Finding, Where
 from shared.lint.given import Given, Text
+from shared.lint.resolving import resolve
 from shared.lint.specs import check_spec
 from shared.records.admission import admit
 from shared.records.allow_lists import NO_LIMITS

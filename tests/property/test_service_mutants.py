@@ -12,9 +12,9 @@ from google.cloud import run_v2
 
 from shared.cloudrun.described_documents import read_described_document
 from shared.lint import document_rules, probe_rules, service_rules
-from shared.lint.deployment import resolve
 from shared.lint.finding import Finding
 from shared.lint.given import Given, Text
+from shared.lint.resolving import resolve
 from shared.simulation.cloud_run import SimulatedCloudRun
 from shared.simulation.cloud_run_errors import SimulatedError
 from shared.simulation.cloud_run_json import from_json

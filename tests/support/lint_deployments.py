@@ -5,9 +5,10 @@ from typing import Any
 
 from shared.cloudrun.described import Described, Form
 from shared.cloudrun.fields import Json
-from shared.lint.deployment import Deployment, resolve
+from shared.lint.deployment import Deployment
 from shared.lint.finding import Finding
 from shared.lint.given import Arguments, Given, Listing, StoredObject, Text, Workload
+from shared.lint.resolving import resolve
 from shared.tfserving.batching import parse_batching
 from shared.tfserving.batching_parameters import BatchingParameters
 from shared.tfserving.model_config import ModelServerConfig, parse_model_config

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from shared.cloudrun.described import Described, Form
-from shared.lint.deployment import resolve
 from shared.lint.given import Given, Text
 from shared.lint.pasting import paste
+from shared.lint.resolving import resolve
 
 PROBE: dict[str, Any] = {"startupProbe": {"tcpSocket": {"port": 8500}, "failureThreshold": 62}}
 

@@ -1,13 +1,19 @@
-"""The capacity model: evaluations a second, and its formulas against an event loop of one instance and the exact chain.
+"""The capacity model: evaluations a second, and its formulas and the exact chain against one instance of the simulated world.
 
 `python -m tests.benchmarks.capacity` prints the table.
 """
 
 import itertools
+import math
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from shared.simulation.world.results import RunResult
+from shared.simulation.world.settings import Batching, CloudRunSettings, ModelTimes, Revision, ServerSettings
+from shared.simulation.world.workload import Steady, Workload
+from shared.simulation.world.world import simulate
 from shared.tfserving.capacity.carried import carried
 from shared.tfserving.capacity.chain import one_thread
 from shared.tfserving.capacity.concurrency import Admission, concurrency_to_fill, slo_concurrency
@@ -16,7 +22,8 @@ from shared.tfserving.capacity.instance import Instance
 from shared.tfserving.capacity.inverses import max_batch_rows_within
 from shared.tfserving.capacity.latency import mean_ms, p50_ms, p99_ms
 from shared.tfserving.capacity.queueing import enqueued_batches_never_full
-from tests.benchmarks.capacity_reference import large_model, observe, small_model
+from tests.benchmarks.capacity_reference import large_model, small_model
+from tests.benchmarks.cores import on_all_cores
 from tests.benchmarks.table import Area, Row, at_most
 
 MODELS: dict[str, tuple[Callable[..., Instance], float, float]] = {
@@ -28,11 +35,16 @@ THREADS = (1, 2, 3, 4)
 BATCHES = (16, 32, 64)
 LOADS = (0.2, 0.35, 0.5, 0.65, 0.8, 0.92)
 CANDIDATE_BATCHES = (1, 2, 4, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 96, 128)
+REQUESTS = 300_000
+WARM_UP_S = 60.0
+HEAVY_LOAD = 0.85
+"""Above it the model says less, and no bound is kept."""
 LARGEST_P99_ERROR = 0.05
 HOW = (
     "Evaluations a second are the best of {rounds} rounds on one core. A plan looks at {candidates} settings (batch threads 1 and 2), "
-    "takes the one that may be given most and works out concurrency, queue, target and instances. Errors are against an event loop of "
-    "one instance, with {requests:,} requests in each of {cells} settings: two models, 1-4 threads, batches of 16-64, loads of 0.2-0.92."
+    "takes the one that may be given most and works out concurrency, queue, target and instances. Errors are against the simulated world "
+    "with one instance, {requests:,} requests or more in each of {cells} settings: two models, 1-4 threads, batches of 16-64, loads of "
+    "0.2-0.92."
 )
 
 
@@ -52,12 +64,12 @@ def plan(model: Callable[..., Instance], slo_ms: float, rows_per_second: float) 
     )
 
 
-def measure(*, rounds: int = 5, requests: int = 100_000) -> Area:
-    cells = list(itertools.product(MODELS, THREADS, BATCHES, LOADS))
+def measure(*, rounds: int = 5) -> Area:
+    cells = [Cell(*each) for each in itertools.product(MODELS, THREADS, BATCHES, LOADS)]
     return Area(
         title="Capacity model",
-        how=HOW.format(rounds=rounds, candidates=2 * len(CANDIDATE_BATCHES), requests=requests, cells=len(cells)),
-        rows=(*_speeds(rounds), *_errors(cells, requests)),
+        how=HOW.format(rounds=rounds, candidates=2 * len(CANDIDATE_BATCHES), requests=REQUESTS, cells=len(cells)),
+        rows=(*_speeds(rounds), *_errors(cells)),
     )
 
 
@@ -92,37 +104,90 @@ def _seconds(evaluate: Callable[[], object], times: int) -> float:
     return (time.perf_counter() - began) / times
 
 
-def _errors(cells: list[tuple[str, int, int, float]], requests: int) -> list[Row]:
-    light: dict[str, list[float]] = {}
-    heavy: dict[str, list[float]] = {}
-    chain: list[float] = []
-    for seed, (model, threads, batch, load) in enumerate(cells):
-        instance = MODELS[model][0](batch_rows=batch, threads=threads)
-        rate = load * instance.capacity_rows_per_second
-        seen = observe(instance, rate, requests=requests, seed=seed)
-        found = light if load <= 0.85 else heavy
-        for name, predicted, true in (
+@dataclass(frozen=True)
+class Cell:
+    """Settings and load; a load of 1 is what the instance can do."""
+
+    model: str
+    threads: int
+    batch: int
+    load: float
+
+    @property
+    def instance(self) -> Instance:
+        return MODELS[self.model][0](batch_rows=self.batch, threads=self.threads)
+
+    @property
+    def rows_per_second(self) -> float:
+        return self.load * self.instance.capacity_rows_per_second
+
+    @property
+    def name(self) -> str:
+        return f"{self.model} model, N {self.threads}, B {self.batch}"
+
+
+def observe(cell: Cell) -> RunResult:
+    """One instance of the world that nothing but the batches limits."""
+    instance = cell.instance
+    times = ModelTimes(instance.batch_time, instance.cpu_ms_per_request)
+    batching = Batching(cell.batch, timeout_ms=0.0, max_enqueued_batches=1_000_000, threads=cell.threads)
+    revision = Revision(
+        times,
+        ServerSettings(batching, server_threads=1_000_000),
+        CloudRunSettings(concurrency=1_000_000, min_instances=1, max_instances=1, vcpus=int(instance.vcpus)),
+    )
+    duration_s = 60.0 * math.ceil(REQUESTS / cell.rows_per_second / 60)
+    return simulate(
+        Workload(Steady(cell.rows_per_second)),
+        revision,
+        good_ms=MODELS[cell.model][1],
+        seed=1,
+        duration_s=duration_s,
+        warm_up_s=WARM_UP_S,
+        warm_instances=1,
+    )
+
+
+Errors = dict[str, list[tuple[float, Cell]]]
+"""By what is predicted: how far off, and where."""
+
+
+def _errors(cells: list[Cell]) -> list[Row]:
+    found: Errors = {}
+    for cell, seen in zip(cells, on_all_cores(observe, cells), strict=True):
+        instance, rate = cell.instance, cell.rows_per_second
+        predictions = [
             ("99th percentile", p99_ms(instance, rate), seen.p99_ms),
             ("middle", p50_ms(instance, rate), seen.p50_ms),
             ("mean", mean_ms(instance, rate), seen.mean_ms),
-            ("mean batch", instance.mean_batch_rows(rate), seen.mean_batch_rows),
-        ):
-            found.setdefault(name, []).append(abs(predicted / true - 1.0))
-        if threads == 1:
-            exact = one_thread(instance.batch_time, max_batch_rows=batch, rows_per_second=rate)
-            chain.append(abs((instance.cpu_ms_per_request + exact.quantile_ms(0.99)) / seen.p99_ms - 1.0))
-    rows = [
-        at_most(
-            "99th percentile, loads up to 0.8, mean error", 100 * statistics.mean(light["99th percentile"]), 100 * LARGEST_P99_ERROR, " %"
+            ("mean batch", instance.mean_batch_rows(rate), seen.mean_batch),
+        ]
+        if cell.threads == 1:
+            exact = one_thread(instance.batch_time, max_batch_rows=cell.batch, rows_per_second=rate)
+            predictions.append(("chain's 99th percentile", instance.cpu_ms_per_request + exact.quantile_ms(0.99), seen.p99_ms))
+        for name, predicted, true in predictions:
+            if true is None:
+                raise ValueError(f"nothing was answered: {cell}")
+            found.setdefault(name, []).append((100 * abs(predicted / true - 1.0), cell))
+    usual = [error for error, cell in found["99th percentile"] if cell.load <= HEAVY_LOAD]
+    chain = [error for error, _ in found["chain's 99th percentile"]]
+    return [
+        at_most(f"99th percentile, loads up to {HEAVY_LOAD}, mean error", statistics.mean(usual), 100 * LARGEST_P99_ERROR, " %"),
+        at_most("chain's 99th percentile, one thread, mean error", statistics.mean(chain), 3.0, " %"),
+        *(Row(f"99th percentile, load {load}", _spread(found["99th percentile"], load, load)) for load in LOADS),
+        *(
+            Row(f"{name}, {where}", _spread(errors, least, most))
+            for name, errors in found.items()
+            for where, least, most in (("loads up to 0.8", 0.0, 0.8), ("load 0.92", 0.92, 0.92))
+            if name != "99th percentile"
         ),
-        at_most("chain's 99th percentile, one thread, mean error", 100 * statistics.mean(chain), 3.0, " %"),
     ]
-    rows += [
-        Row(f"{name}, {where}", f"mean error {100 * statistics.mean(errors):.1f} %, worst {100 * max(errors):.1f} %")
-        for where, by_name in (("loads up to 0.8", light), ("load 0.92", heavy))
-        for name, errors in by_name.items()
-    ]
-    return rows
+
+
+def _spread(errors: list[tuple[float, Cell]], least: float, most: float) -> str:
+    among = [each for each in errors if least <= each[1].load <= most]
+    worst, cell = max(among, key=lambda each: each[0])
+    return f"mean error {statistics.mean(error for error, _ in among):.1f} %, worst {worst:.1f} % ({cell.name}, load {cell.load})"
 
 
 if __name__ == "__main__":

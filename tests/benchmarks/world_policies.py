@@ -18,9 +18,9 @@ MEASURED_S = 1200.0
 WARM_INSTANCES = 3
 """Of two to five, three and four give figures nearest to its own."""
 LOADS = ("steady", "bursty", "diurnal", "flash", "heavy")
-_MODELS = {"A": (MODEL_A, 50.0, 4000.0), "B": (MODEL_B, 150.0, 1000.0)}
+MODELS = {"A": (MODEL_A, 50.0, 4000.0), "B": (MODEL_B, 150.0, 1000.0)}
 _FORUM_1 = Batching(16, max_enqueued_batches=1000)
-_POLICIES = {
+POLICIES = {
     "defaults, gRPC": (ServerSettings(), CloudRunSettings()),
     "forum 1, gRPC": (ServerSettings(_FORUM_1), CloudRunSettings(concurrency=60)),
     "forum 1, REST": (ServerSettings(_FORUM_1, rest=True), CloudRunSettings(concurrency=60)),
@@ -68,8 +68,8 @@ class Figures:
 
 def figures(model: str, policy: str, load_name: str, seeds: range) -> Figures:
     """One policy under one load."""
-    times, good_ms, mean = _MODELS[model]
-    server, cloud_run = _POLICIES[policy]
+    times, good_ms, mean = MODELS[model]
+    server, cloud_run = POLICIES[policy]
     runs = [
         simulate(
             load(load_name, mean),

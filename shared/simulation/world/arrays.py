@@ -20,6 +20,7 @@ from shared.simulation.world.layout import (
     REVISION,
     SAMPLE,
     TICK_S,
+    TICKS_PER_MINUTE,
     Records,
     State,
 )
@@ -51,6 +52,7 @@ def new_state() -> State:
         device_s=np.zeros((0, 1)),
         padded=np.zeros((0, 1), np.int64),
         loads=np.zeros((0, REMEMBERED_TICKS, 2)),
+        wants=np.zeros((0, 0), np.int64),
         minutes=records(MINUTE, 0, 0),
         failures=np.zeros((0, 0, len(CAUSES)), np.int64),
         times=np.zeros((0, 0, _KINDS_OF_TIMES, BUCKETS), np.uint32),
@@ -116,7 +118,9 @@ def with_minutes(s: State, minutes: int) -> State:
     failures[:, :have] = s.failures
     times = np.zeros((len(s.revisions), size, _KINDS_OF_TIMES, BUCKETS), np.uint32)
     times[:, :have] = s.times
-    return s._replace(minutes=grown, failures=failures, times=times)
+    wants = np.zeros((len(s.revisions), size * TICKS_PER_MINUTE), np.int64)
+    wants[:, : s.wants.shape[1]] = s.wants
+    return s._replace(minutes=grown, failures=failures, times=times, wants=wants)
 
 
 def _with_row(array: NDArray[_Number], row: NDArray[_Number]) -> NDArray[_Number]:
@@ -140,7 +144,7 @@ def with_revision(s: State, revision: Revision, *, largest_request: int) -> Stat
     made.cpu_target = settings.cpu_target or 0.0
     made.short_ticks = round(settings.short_window_s / TICK_S)
     made.long_ticks = round(settings.long_window_s / TICK_S)
-    made.hold_s = settings.scale_in_hold_s
+    made.hold_ticks = math.ceil(settings.scale_in_hold_s / TICK_S)
     made.vcpus = settings.vcpus
     made.cpu_s = times.cpu_ms_per_request / 1000
     made.host_s = times.batch_time.host_ms / 1000
@@ -150,7 +154,7 @@ def with_revision(s: State, revision: Revision, *, largest_request: int) -> Stat
     made.client_timeout_s = math.inf if server.rest else revision.client_timeout_s
     made.threads = revision.batch_threads
     made.pending_head = made.pending_tail = NONE
-    made.changed_at = -math.inf
+    made.started_at = -math.inf
     made.born = s.clock[0].tick
     largest = largest_request
     if batching is not None:
@@ -176,6 +180,7 @@ def with_revision(s: State, revision: Revision, *, largest_request: int) -> Stat
         device_s=_with_row(s.device_s, device_s),
         padded=_with_row(s.padded, padded),
         loads=np.concatenate((s.loads, np.zeros((1, REMEMBERED_TICKS, 2)))),
+        wants=np.concatenate((s.wants, np.zeros((1, s.wants.shape[1]), np.int64))),
         minutes=grown,
         failures=np.concatenate((s.failures, np.zeros((1, *s.failures.shape[1:]), np.int64))),
         times=np.concatenate((s.times, np.zeros((1, *s.times.shape[1:]), np.uint32))),

@@ -127,7 +127,7 @@ REVISION = np.dtype(
         ("cpu_target", "f8"),
         ("short_ticks", "i8"),
         ("long_ticks", "i8"),
-        ("hold_s", "f8"),
+        ("hold_ticks", "i8"),
         ("vcpus", "i8"),
         ("cpu_s", "f8"),
         ("host_s", "f8"),
@@ -150,17 +150,16 @@ REVISION = np.dtype(
         ("pending", "i8"),
         ("pending_head", "i8"),
         ("pending_tail", "i8"),
-        ("inflight_area", "f8"),
+        ("request_area", "f8"),
         ("cpu_area", "f8"),
         ("born", "i8"),
         ("asked", "i8"),
         ("asked_warm", "i8"),
-        ("changed_at", "f8"),
+        ("started_at", "f8"),
     ]
 )
-"""First the settings, then what is. `share`: of the traffic, with those before it added; `inflight_area`: request-seconds up to now,
-less `inflight * now`; `asked`: instances to start
-at once."""
+"""First the settings, then what is. `share`: of the traffic, with those before it added; `request_area`: request-seconds up to now, at
+instances and waiting for one, less `(inflight + pending) * now`; `asked`: instances to start at once; `started_at`: the last start."""
 MINUTE = np.dtype(
     [
         ("arrived", "i8"),
@@ -193,8 +192,8 @@ class State(NamedTuple):
     """All of it.
 
     `ready`: of each revision, the ready instances first; `device_s` and `padded`: of each revision, by a batch's rows; `loads`: of each
-    revision, request-seconds and CPU seconds up to each of the last ticks; `failures`: revision, minute, cause; `times`: revision, minute,
-    kind, bucket.
+    revision, request-seconds and CPU seconds up to each of the last ticks; `wants`: revision, tick: instances wanted then; `failures`:
+    revision, minute, cause; `times`: revision, minute, kind, bucket.
     """
 
     clock: Records
@@ -208,6 +207,7 @@ class State(NamedTuple):
     device_s: Numbers
     padded: NDArray[np.int64]
     loads: Numbers
+    wants: NDArray[np.int64]
     minutes: Records
     failures: NDArray[np.int64]
     times: NDArray[np.uint32]

@@ -65,7 +65,7 @@ def admit(s: State, place: int, instance_place: int, now: float, draws: Numbers)
     instance.inflight += 1
     instance.peak = max(instance.peak, instance.inflight)
     revision.inflight += 1
-    revision.inflight_area -= now
+    revision.request_area -= now
     if instance.serving < revision.server_threads:
         take_thread(s, place, now)
         return
@@ -78,7 +78,7 @@ def admit(s: State, place: int, instance_place: int, now: float, draws: Numbers)
 
 
 @compiled
-def next_pending(s: State, revision_place: int) -> int:
+def next_pending(s: State, revision_place: int, now: float) -> int:
     """Takes the request that has waited longest for an instance."""
     revision = s.revisions[revision_place]
     place = revision.pending_head
@@ -86,6 +86,7 @@ def next_pending(s: State, revision_place: int) -> int:
     if revision.pending_head == NONE:
         revision.pending_tail = NONE
     revision.pending -= 1
+    revision.request_area += now
     return int(place)
 
 
@@ -98,7 +99,7 @@ def expire_pending(s: State, revision_place: int, now: float, draws: Numbers) ->
         waited = now - s.requests[place].came
         if waited < revision.pending_s:
             break
-        next_pending(s, revision_place)
+        next_pending(s, revision_place, now)
         count_time(s, revision_place, now, PENDED, waited)
         s.minutes[revision_place, minute_of(now)].pended += 1
         cause = SCALE_OUT_LAG if room_for_one(s, revision_place) else AT_CAP
@@ -117,7 +118,7 @@ def pull_pending(s: State, instance_place: int, now: float, draws: Numbers) -> N
         return
     expire_pending(s, revision_place, now, draws)
     while revision.pending > 0 and instance.inflight < revision.concurrency:
-        place = next_pending(s, revision_place)
+        place = next_pending(s, revision_place, now)
         count_time(s, revision_place, now, PENDED, now - s.requests[place].came)
         s.minutes[revision_place, minute_of(now)].pended += 1
         admit(s, place, instance_place, now, draws)
@@ -145,6 +146,7 @@ def offer(s: State, place: int, revision_place: int, now: float, draws: Numbers)
         s.requests[revision.pending_tail].next = place
     revision.pending_tail = place
     revision.pending += 1
+    revision.request_area -= now
     if revision.pending > revision.starting * revision.concurrency and room_for_one(s, revision_place):
         start_instance(s, revision_place, now, revision.start_s)
     expire_pending(s, revision_place, now, draws)

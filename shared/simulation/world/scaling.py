@@ -66,7 +66,7 @@ def start_instance(s: State, revision_place: int, now: float, start_s: float) ->
     for i in range(revision.vcpus):
         s.cpus[place, i] = now
     revision.starting += 1
-    revision.changed_at = now
+    revision.started_at = now
     clock.live_instances += 1
     clock.free_instances -= 1
     push(s, now + start_s, INSTANCE_UP, place)
@@ -82,7 +82,7 @@ def start_asked(s: State, now: float) -> None:
             if room_for_one(s, revision_place):
                 start_instance(s, revision_place, now, 0.0 if revision.asked_warm else revision.start_s)
                 if revision.asked_warm:
-                    revision.changed_at = -math.inf
+                    revision.started_at = -math.inf
 
 
 @compiled
@@ -146,7 +146,10 @@ def retire_one(s: State, revision_place: int, now: float) -> None:
 
 @compiled
 def mean_load(s: State, revision_place: int, which: int, ticks: int) -> float:
-    """Requests at once (0) or CPUs in use (1) over the last so many ticks, or over the revision's life where that is shorter."""
+    """Requests at once (0) or CPUs in use (1) over the last so many ticks, or over the revision's life where that is shorter.
+
+    Requests that wait for an instance are among them, as in Knative, whose activator reports those that it holds.
+    """
     tick = s.clock[0].tick
     ticks = min(ticks, tick - s.revisions[revision_place].born)
     if ticks <= 0:
@@ -170,11 +173,22 @@ def wanted(s: State, revision_place: int) -> int:
 
 
 @compiled
+def most_wanted(s: State, revision_place: int) -> int:
+    """In any tick of the time for which Cloud Run holds instances."""
+    revision = s.revisions[revision_place]
+    tick = s.clock[0].tick
+    most = 0
+    for each in range(max(tick + 1 - revision.hold_ticks, revision.born + 1), tick + 1):
+        most = max(most, s.wants[revision_place, each])
+    return int(most)
+
+
+@compiled
 def scale(s: State, revision_place: int, now: float) -> None:
-    """One look: notes the loads; starts what is wanted now; ends what was not wanted for as long as Cloud Run holds instances."""
+    """One look: notes the loads; starts what is wanted now; ends what was wanted at no time of the hold, if nothing started in it."""
     revision = s.revisions[revision_place]
     slot = s.clock[0].tick % REMEMBERED_TICKS
-    s.loads[revision_place, slot, 0] = revision.inflight_area + revision.inflight * now
+    s.loads[revision_place, slot, 0] = revision.request_area + (revision.inflight + revision.pending) * now
     s.loads[revision_place, slot, 1] = revision.cpu_area
     if s.clock[0].tick == revision.born:
         return
@@ -183,14 +197,11 @@ def scale(s: State, revision_place: int, now: float) -> None:
     while revision.pending > revision.starting * revision.concurrency and room_for_one(s, revision_place):
         start_instance(s, revision_place, now, revision.start_s)
     want = min(max(wanted(s, revision_place), least), revision.most)
-    have = revision.ready + revision.starting
-    if want > have:
-        while revision.ready + revision.starting < want and room_for_one(s, revision_place):
-            start_instance(s, revision_place, now, revision.start_s)
-    elif want == have:
-        revision.changed_at = now
-    elif have > revision.most or now - revision.changed_at >= revision.hold_s:
-        keep = want if now - revision.changed_at >= revision.hold_s else revision.most
-        while revision.ready + revision.starting > keep:
-            retire_one(s, revision_place, now)
-        revision.changed_at = now
+    s.wants[revision_place, s.clock[0].tick] = want
+    while revision.ready + revision.starting < want and room_for_one(s, revision_place):
+        start_instance(s, revision_place, now, revision.start_s)
+    keep = revision.most
+    if now - revision.started_at >= revision.hold_ticks * TICK_S:
+        keep = min(keep, most_wanted(s, revision_place))
+    while revision.ready + revision.starting > keep:
+        retire_one(s, revision_place, now)

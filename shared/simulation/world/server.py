@@ -220,7 +220,7 @@ def leave(s: State, place: int, now: float) -> None:
     instance.inflight -= 1
     revision = s.revisions[request.revision]
     revision.inflight -= 1
-    revision.inflight_area += now
+    revision.request_area += now
     free_thread(s, request.instance, now)
 
 

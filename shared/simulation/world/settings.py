@@ -95,7 +95,7 @@ class CloudRunSettings:
     long_window_s: float = 0.0
     """Of the concurrency driver; the larger of both windows' means counts. Zero: no long window."""
     scale_in_hold_s: float = 300.0
-    """Instances that are not wanted end after they were not wanted for so long."""
+    """Instances end that were wanted at no tick of so long a time, and not while the last start is younger."""
 
     @property
     def pending_s(self) -> float:

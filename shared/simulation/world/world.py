@@ -113,6 +113,20 @@ class World:
         """Names, in the order in which they were made."""
         return tuple(self._names)
 
+    @property
+    def instances(self) -> dict[str, int]:
+        """Of each revision those that hold a GPU now: starting, serving or draining."""
+        return {
+            name: int(each.starting + each.ready + each.draining) for name, each in zip(self._names, self._state.revisions, strict=True)
+        }
+
+    @property
+    def wanted(self) -> dict[str, int]:
+        """Of each revision the most instances that its autoscaler wanted at any tick of the time for which it holds them."""
+        tick = int(self._state.clock[0].tick)
+        firsts = [max(tick - int(each.hold_ticks), 0) for each in self._state.revisions]
+        return {name: int(self._state.wants[place, firsts[place] : tick].max(initial=0)) for place, name in enumerate(self._names)}
+
     def run_until(self, until_s: float) -> None:
         """All that happens before that time."""
         advance = _advance()

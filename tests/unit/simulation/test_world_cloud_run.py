@@ -89,6 +89,29 @@ def test_an_instance_that_is_not_wanted_is_held_and_then_ends() -> None:
     assert series[6].instances == 0.0
 
 
+def test_as_many_instances_are_held_as_were_wanted_at_any_time_of_the_hold() -> None:
+    # Six requests at once for each instance, of 200 ms: three instances for 75 a second, two for 45, one for 15.
+    made = Revision(
+        ModelTimes.affine(0.001, 0.0, cpu_ms_per_request=200.0),
+        ServerSettings(),
+        CloudRunSettings(concurrency=20, concurrency_target=0.3, vcpus=8, cpu_target=None, scale_in_hold_s=300.0),
+    )
+    run = World(Workload(Replay((0.0, 300.0, 480.0), (75.0, 45.0, 15.0))), made, good_ms=1_000, seed=1, warm_instances=3)
+    run.run_until(960)
+    instances = [minute.instances for minute in run.result(0).series]
+    assert (instances[9], instances[12], instances[15]) == pytest.approx((3.0, 2.0, 1.0))
+    assert run.wanted == {"00001": 1}
+
+
+def test_requests_that_wait_for_an_instance_count_as_requests_at_once() -> None:
+    # Ten are worked on and thirty wait: three instances have room for those, and for forty at once seven are wanted (six on each).
+    times = tuple(0.01 * place for place in range(40))
+    made = revision(ModelTimes.affine(100_000.0, 0.0), concurrency=10, start_s=1_000.0)
+    run = World(Recorded(times, (1,) * 40), made, good_ms=60_000, seed=1, warm_instances=1)
+    run.run_until(60)
+    assert run.instances["00001"] == 7
+
+
 def test_a_lower_maximum_ends_instances_at_once() -> None:
     run = world(10, revision(min_instances=5))
     run.run_until(120)

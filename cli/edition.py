@@ -16,7 +16,7 @@ from werkzeug.test import Client
 
 import shared
 from shared import wiring
-from shared.errors import TokenConflict
+from shared.errors import Refused, TokenConflict
 from shared.gcp.cloud_run import CloudRunPlatform
 from shared.gcp.prober import HttpProber
 from shared.handlers.audit import AuditPorts
@@ -31,14 +31,15 @@ from shared.local.cloud_run_rest import CloudRunRest
 from shared.local.model_folder import ModelFolder
 from shared.local.redrive import LocalRedriver
 from shared.local.sqlite_store import SqliteStore
-from shared.ports import Clock, Ids
+from shared.ports import Clock, Ids, Logs, Metrics, Prober, Quota, ServiceDeleter, TemplatePlatform
 from shared.records.observed import Bounds
 from shared.records.service import ServiceDocument
 from shared.records.subject import ServiceId
 from shared.simulation.cloud_run import SimulatedCloudRun
 from shared.simulation.gpu_service import place_service
 from shared.simulation.logs import SimulatedLogs
-from shared.simulation.platform import TRIMTAB
+from shared.simulation.platform import TRIMTAB, SimulatedPlatform
+from shared.simulation.prober import IN_PROCESS, SimulatedProber
 from shared.simulation.service_load import SimulatedLoad
 
 FUNCTIONS = ("alert", "audit", "command", "reconcile", "schedule", "upload")
@@ -54,33 +55,45 @@ def load_functions() -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class World:
-    """The simulated outside."""
+class Outside:
+    """The simulated outside, as Trimtab's ports see it."""
 
     cloud_run: SimulatedCloudRun
-    load: SimulatedLoad
-    logs: SimulatedLogs
+    metrics: Metrics
+    quota: Quota
+    logs: Logs
 
 
-class LocalEdition:
-    """All of Trimtab in this process; `with` starts and stops it.
+class Edition:
+    """All of Trimtab in this process around a simulated outside; `with` starts and stops it.
 
     Args:
         data: The SQLite file, or `:memory:`.
-        clock: Real, or virtual for a story; both the functions and the simulated world go by it.
+        clock: Real, or virtual for a story; both the functions and the simulated outside go by it.
         ids: Where identifiers come from.
+        outside: What Trimtab looks at and writes to.
         buckets: A folder that stands for Cloud Storage, a folder in it for each bucket; None: no bucket is connected.
         trouble: What happens to messages on their way; None: each is delivered once, in order, at once.
+        over_grpc: Whether Cloud Run is reached as on Google Cloud, by the real client through its door; False: in process.
     """
 
-    def __init__(self, data: str | Path, clock: Clock, ids: Ids, *, buckets: Path | None = None, trouble: Trouble | None = None) -> None:
+    def __init__(
+        self,
+        data: str | Path,
+        clock: Clock,
+        ids: Ids,
+        outside: Outside,
+        *,
+        buckets: Path | None = None,
+        trouble: Trouble | None = None,
+        over_grpc: bool = True,
+    ) -> None:
         self.clock = clock
         self.files = None if buckets is None else ModelFolder(buckets)
+        self.outside = outside
         self._ids = ids
+        self._over_grpc = over_grpc
         self.store = SqliteStore(data, clock)
-        cloud_run = SimulatedCloudRun(now=clock.now)
-        load = SimulatedLoad(cloud_run, now=clock.now)
-        self.world = World(cloud_run, load, SimulatedLogs(cloud_run, load, now=clock.now))
         self.bus = InProcessBus(self._deliver, clock, project="local", trouble=trouble)
         self._stack = ExitStack()
         self._clients: dict[str, Client] = {}
@@ -89,10 +102,7 @@ class LocalEdition:
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             stack.callback(self.store.close)
-            door = stack.enter_context(CloudRunDoor(self.world.cloud_run))
-            rest = stack.enter_context(CloudRunRest(self.world.cloud_run))
-            platform = CloudRunPlatform(self.clock, endpoint=door.endpoint, rest_endpoint=rest.base_url.removeprefix("http://"))
-            stack.callback(platform.close)
+            platform, prober, deleter = self._cloud_run(stack)
             wiring.install(
                 alert=FactPorts.of(self.store, self.bus, self.clock, self.bus),
                 audit=AuditPorts(FactPorts.of(self.store, self.bus, self.clock, self.bus), ours=(TRIMTAB,)),
@@ -102,7 +112,7 @@ class LocalEdition:
                     bus=self.bus,
                     clock=self.clock,
                     redriver=LocalRedriver(self.bus, {function: topic for topic, function in TOPICS.items()}),
-                    deleter=lambda: platform,
+                    deleter=deleter,
                     trusted_local=True,
                     events=self.bus,
                 ),
@@ -114,14 +124,14 @@ class LocalEdition:
                     self.bus,
                     self.clock,
                     self._ids,
-                    metrics=self.world.load,
-                    quota=self.world.load,
+                    metrics=self.outside.metrics,
+                    quota=self.outside.quota,
                     templates=platform,
-                    prober=HttpProber(),
+                    prober=prober,
                     events=self.bus,
                     models=self.store,
                     files=self.files,
-                    logs=self.world.logs,
+                    logs=self.outside.logs,
                 ),
             )
             stack.callback(wiring.reset)
@@ -134,6 +144,52 @@ class LocalEdition:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._stack.close()
+
+    def tick(self) -> None:
+        """What Cloud Scheduler does every minute."""
+        self.bus.publish("ticks", b"")
+
+    def trimtab_writes(self) -> int:
+        """How often Trimtab wrote to Cloud Run."""
+        return sum(write.principal == TRIMTAB for write in self.outside.cloud_run.write_log)
+
+    def _cloud_run(self, stack: ExitStack) -> tuple[TemplatePlatform, Prober, Callable[[], ServiceDeleter]]:
+        cloud_run = self.outside.cloud_run
+        if not self._over_grpc:
+            cloud_run.base_url = IN_PROCESS
+            return SimulatedPlatform(cloud_run, now=self.clock.now), SimulatedProber(cloud_run), _no_deleter
+        door = stack.enter_context(CloudRunDoor(cloud_run))
+        rest = stack.enter_context(CloudRunRest(cloud_run))
+        platform = CloudRunPlatform(self.clock, endpoint=door.endpoint, rest_endpoint=rest.base_url.removeprefix("http://"))
+        stack.callback(platform.close)
+        return platform, HttpProber(), lambda: platform
+
+    def _deliver(self, subscription: str, headers: Mapping[str, str], body: bytes) -> int:
+        return self._clients[subscription].post("/", headers=dict(headers), data=body).status_code
+
+
+def _no_deleter() -> ServiceDeleter:
+    raise Refused("a service is deleted through Cloud Run's own door, which is not open here")
+
+
+@dataclass(frozen=True)
+class World:
+    """The outside of the local edition: load that counts in instances."""
+
+    cloud_run: SimulatedCloudRun
+    load: SimulatedLoad
+    logs: SimulatedLogs
+
+
+class LocalEdition(Edition):
+    """All of Trimtab in this process, around simulated services whose load is a number of instances. See `Edition`."""
+
+    def __init__(self, data: str | Path, clock: Clock, ids: Ids, *, buckets: Path | None = None, trouble: Trouble | None = None) -> None:
+        cloud_run = SimulatedCloudRun(now=clock.now)
+        load = SimulatedLoad(cloud_run, now=clock.now)
+        logs = SimulatedLogs(cloud_run, load, now=clock.now)
+        super().__init__(data, clock, ids, Outside(cloud_run, load, load, logs), buckets=buckets, trouble=trouble)
+        self.world = World(cloud_run, load, logs)
 
     def adopt(self, document: ServiceDocument, bounds: Bounds, *, demand: float, revision_max: int = 0) -> None:
         """Put a service into the simulated world, and its spec into the store where there is none.
@@ -153,10 +209,6 @@ class LocalEdition:
         except TokenConflict:
             return  # another process wrote the spec meanwhile; theirs stands
 
-    def tick(self) -> None:
-        """What Cloud Scheduler does every minute."""
-        self.bus.publish("ticks", b"")
-
     def status(self, service: ServiceId) -> dict[str, Any]:
         """Where the service stands now: for people and for `--json`."""
         seen = self.world.cloud_run.get_service(service.resource_name)
@@ -165,8 +217,5 @@ class LocalEdition:
             "max_instance_count": seen.scaling.max_instance_count,
             "simulated_instances": self.world.load.running(service),
             "simulated_demand": self.world.load.demand(service),
-            "cloud_run_writes": sum(write.principal == TRIMTAB for write in self.world.cloud_run.write_log),
+            "cloud_run_writes": self.trimtab_writes(),
         }
-
-    def _deliver(self, subscription: str, headers: Mapping[str, str], body: bytes) -> int:
-        return self._clients[subscription].post("/", headers=dict(headers), data=body).status_code

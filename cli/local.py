@@ -41,7 +41,7 @@ def local(
 
     from cli.edition import LocalEdition
     from cli.folder import FolderWatch
-    from cli.story import CAP, SERVICE, spec
+    from cli.local_service import CAP, SERVICE, spec
     from shared.clock import SystemClock, SystemIds
     from shared.local.bus import Trouble
     from shared.records.observed import Bounds

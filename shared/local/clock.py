@@ -27,12 +27,17 @@ class VirtualClock:
 
 
 class SeededIds:
-    """Identifiers that are the same in every run."""
+    """Identifiers that are the same in every run, and that sort as they were made though the clock stands still."""
 
     def __init__(self, clock: VirtualClock, seed: int = 7) -> None:
         self._clock = clock
         self._chance = random.Random(seed)  # noqa: S311 (a story that is told the same way every time, no secret)
+        self._last = (0, 0)
 
     def new_id(self) -> str:
-        """The next identifier."""
-        return time_ordered_id(int(self._clock.now().timestamp() * 1000), self._chance.getrandbits(80))
+        """The next identifier; within a millisecond the last one and one more, as the form of a ULID has it."""
+        milliseconds = int(self._clock.now().timestamp() * 1000)
+        last_milliseconds, last_chance = self._last
+        chance = last_chance + 1 if milliseconds == last_milliseconds else self._chance.getrandbits(79)
+        self._last = (milliseconds, chance)
+        return time_ordered_id(milliseconds, chance)

@@ -44,23 +44,8 @@ class SimulatedLogs:
         """The newest lines of [since, until), at most `limit`."""
         with self._lock:
             written = list(self._written.get(service, []))
-        every = [*written, *self._failures(service), *self._refused(service, since, until)]
+        every = [*written, *failed_revisions(self._cloud_run, service), *self._refused(service, since, until)]
         return LogLines.of([line for line in every if since <= line.at < until], limit=limit)
-
-    def _failures(self, service: ServiceId) -> Iterator[LogLine]:
-        try:
-            revisions = self._cloud_run.list_revisions(service.resource_name)
-        except SimulatedError:
-            return
-        for revision in revisions:
-            name = revision.name.rpartition("/")[2]
-            for condition in revision.conditions:
-                if condition.type_ != "Ready" or condition.state != _FAILED:
-                    continue
-                at = _utc(condition.last_transition_time)
-                line = LogLine.of(text=condition.message, at=at, source=LogSource.PLATFORM, severity="ERROR", revision=name)
-                if line is not None:
-                    yield line
 
     def _refused(self, service: ServiceId, since: datetime, until: datetime) -> Iterator[LogLine]:
         """A refused request in each minute in which the demand was above the maximum in force."""
@@ -69,6 +54,23 @@ class SimulatedLogs:
             at = datetime.fromtimestamp(until.timestamp() - step * SAMPLE_SECONDS, tz=UTC)
             if self._load.shortage(service, at=at):
                 yield LogLine(at=at, source=LogSource.REQUEST, text=NO_INSTANCE_TEXT, severity="WARNING", status=429)
+
+
+def failed_revisions(cloud_run: SimulatedCloudRun, service: ServiceId) -> Iterator[LogLine]:
+    """What Cloud Run wrote of revisions that never became ready."""
+    try:
+        revisions = cloud_run.list_revisions(service.resource_name)
+    except SimulatedError:
+        return
+    for revision in revisions:
+        name = revision.name.rpartition("/")[2]
+        for condition in revision.conditions:
+            if condition.type_ != "Ready" or condition.state != _FAILED:
+                continue
+            at = _utc(condition.last_transition_time)
+            line = LogLine.of(text=condition.message, at=at, source=LogSource.PLATFORM, severity="ERROR", revision=name)
+            if line is not None:
+                yield line
 
 
 def _utc(moment: Any) -> datetime:

@@ -55,6 +55,12 @@ def test_ids_of_a_story_are_the_same_every_time_and_sort_by_its_clock() -> None:
     assert told() == told() == sorted(told())
 
 
+def test_ids_of_a_story_sort_as_they_were_made_while_its_clock_stands() -> None:
+    ids = SeededIds(VirtualClock(NOW))
+    made = [ids.new_id() for _ in range(50)]
+    assert made == sorted(set(made))
+
+
 def test_virtual_time_never_runs_backwards() -> None:
     clock = VirtualClock(NOW)
     assert clock.advance(-5) == NOW

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cli.edition import LocalEdition
-from cli.story import CAP, SERVICE, spec
+from cli.local_service import CAP, SERVICE, spec
 from shared import log
 from shared.local.clock import SeededIds, VirtualClock
 from shared.records.observed import Bounds

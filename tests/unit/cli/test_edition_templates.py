@@ -1,7 +1,7 @@
 """The local edition: a spec becomes a served revision through the real functions, the real client and a predict call over HTTP."""
 
 from cli.edition import LocalEdition
-from cli.story import START
+from cli.steered import START
 from shared.local.clock import SeededIds, VirtualClock
 from shared.records.observed import Bounds
 from shared.records.service import Autonomy, ScaleBounds, ServiceDocument, ServiceSpec

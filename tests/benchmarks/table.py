@@ -65,14 +65,14 @@ def header() -> str:
     )
 
 
-def write_into(page: Path, text: str) -> None:
-    """Put the text between the page's two marks.
+def write_into(page: Path, text: str, begin: str = BEGIN) -> None:
+    """Put the text between the page's two marks, the first of which is `begin`.
 
     Raises:
         ValueError: the page lacks them.
     """
-    before, begin, rest = page.read_text().partition(BEGIN)
+    before, found, rest = page.read_text().partition(begin)
     _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{page}: the marks {BEGIN!r} and {END!r} are missing")
-    page.write_text(f"{before}{BEGIN}\n\n{text.strip()}\n\n{END}{after}")
+    if not found or not end:
+        raise ValueError(f"{page}: the marks {begin!r} and {END!r} are missing")
+    page.write_text(f"{before}{begin}\n\n{text.strip()}\n\n{END}{after}")

@@ -383,6 +383,8 @@ class Metrics(Protocol):
     def readings(self, service: ServiceId) -> Readings:
         """The readings of `records.evidence_keys`, every one of them, over one window that ended `end_age_seconds` ago.
 
+        So long ago that all its points can be seen: a window that is still filling is nobody's evidence.
+
         What cannot be read is Unknown with the reason; nothing is raised for it. A bounded number of remote calls, in bounded time.
         """
 

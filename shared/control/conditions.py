@@ -25,6 +25,7 @@ LIMITS = frozenset(
         DenialCode.TEMPLATE_UNKNOWN,
         DenialCode.LINT,
         DenialCode.DIAGNOSED,
+        DenialCode.NOT_REPAIRED,
     }
 )
 """The denials that only a person can lift."""
@@ -105,6 +106,8 @@ def _current(state: ServiceState, view: TemplateView) -> _Statement:
         )
     if is_current(view, state.id.name):
         return _Statement("Current", "True", "Served", view.left_out)
+    if view.kept:
+        return _Statement("Current", "False", "NotTakenOver", "the template is left to its owner until an open incident is explained by it")
     if last is not None and last.outcome == "failed":
         return _Statement("Current", "False", "RolloutFailed", f"{last.revision}: {last.detail}")
     return _Statement("Current", "False", "Different", "; ".join(view.changes) or "the traffic is on another revision")

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from shared.control import diagnosing, pins, rollout, way_down
+from shared.control import diagnosing, pins, repair, rollout, way_down
 from shared.control.ceilings import ceilings, usd_at_max
 from shared.control.conditions import conditions
 from shared.control.episodes import advance, fresh, open_signals
@@ -12,13 +12,17 @@ from shared.control.explanation import explain
 from shared.control.fold import expire
 from shared.control.guards import Refusal, check, check_brake
 from shared.control.inflight import came_late, settle
-from shared.control.remedies import Scene, Wish, Wishes, floor_until, for_signals, for_spec
+from shared.control.remedies import Scene, Wish, Wishes, floor_until, for_repair, for_signals, for_spec
+from shared.control.repair_effect import device_busy, pending_p99_ms
+from shared.control.rollout_parts import Step
 from shared.control.timing import EPISODE_GRACE_SECONDS, IN_COOLDOWN_SECONDS, TICK_SECONDS
 from shared.records.metric import Known, Unknown
 from shared.records.observed import Observed
 from shared.records.plan import Denial, DenialCode, FieldChange, Plan
+from shared.records.repair import RepairChange
 from shared.records.rollout import RolloutChange
 from shared.records.service import Autonomy, OwnedField
+from shared.records.signals import Signal
 from shared.records.snapshot import ManagedService, Observation
 from shared.records.state import Desired, ForeignChange, ServiceState
 
@@ -48,46 +52,62 @@ def decide(service: ManagedService, observation: Observation, now: datetime) -> 
     state = state.model_copy(update={"usd_per_hour_at_max": usd_at_max(service, observed)})
     looked = service.model_copy(update={"state": state})
     limits = ceilings(looked, observed, observation, now, counted_usd=service.state.usd_per_hour_at_max)
-    scene = Scene(looked, observed, count, tuple(limits), now)
+    evidence = observation.evidence
+    scene = Scene(looked, observed, count, tuple(limits), now, device_busy(evidence, observed.shape), pending_p99_ms(evidence))
     finding = diagnosing.found(looked, observation, now)
     if service.document.spec.autonomy == Autonomy.OBSERVE:
         return _plan(scene, [], [], _observe_only(state), finding)
     plan = _plan(scene, *_weigh(scene, observation, finding), finding)
-    return plan if observation.template is None else _with_template(plan, looked, observation, observed, now)
+    return plan if observation.template is None else _with_template(plan, looked, observation, finding, now)
 
 
-def _with_template(plan: Plan, service: ManagedService, observation: Observation, observed: Observed, now: datetime) -> Plan:
-    """The plan with the next step of a template change.
+def _with_template(
+    plan: Plan, service: ManagedService, observation: Observation, finding: diagnosing.Finding | None, now: datetime
+) -> Plan:
+    """The plan with the next step of a template change, or of a repair.
 
     A change of the bounds goes first: it helps at once, and one write is made a look.
     """
     view = observation.template
-    if plan.changes or view is None:
+    observed = observation.cloud_run
+    if plan.changes or view is None or isinstance(observed, Unknown):
         return plan
-    step = rollout.advance(service.model_copy(update={"state": plan.state}), view, observed, now)
+    looked = service.model_copy(update={"state": plan.state})
+    fixing = repair.advance(looked, observation, finding, now)
+    after = looked.model_copy(update={"state": fixing.state})
+    step = rollout.advance(after, view, observed, now) if fixing.settled else Step(fixing.state)
+    step = replace(step, denials=(*fixing.denials, *step.denials))
     if step.write == "deploy" and view.faults:
         message = f"the template that the spec asks for is not written: {'; '.join(view.faults)}"
-        step = replace(step, state=plan.state, write=None, denials=(*step.denials, Denial(code=DenialCode.LINT, message=message)))
+        step = replace(step, state=fixing.state, write=None, denials=(*step.denials, Denial(code=DenialCode.LINT, message=message)))
     brake = check_brake(service, observation, now) if step.write is not None else None
     if brake is not None:
         step = replace(step, write=None, denials=(*step.denials, brake.denial), next_look_at=brake.again_at)
     change = None
     if step.write is not None and step.state.rollout is not None:
         change = RolloutChange(kind=step.write, revision=step.state.rollout.revision, reason=step.reason[:1_000])
-    denials = (*plan.denials, *step.denials)
+    denials = _without_answered((*plan.denials, *step.denials), fixing.change)
     acting = service.document.spec.autonomy == Autonomy.ACT
     state = step.state if acting else plan.state
     stated = conditions(state, denials=denials, unreadable=None, generation=service.document.generation, now=now, view=view)
-    moments = [moment for moment in (plan.next_look_at, step.next_look_at) if moment is not None]
+    moments = [moment for moment in (plan.next_look_at, fixing.next_look_at, step.next_look_at) if moment is not None]
     return plan.model_copy(
         update={
             "state": state.model_copy(update={"conditions": stated}),
             "rollout": change,
+            "repair": fixing.change,
             "denials": denials,
-            "explanation": explain(plan.signals, (), denials, change, plan.diagnosis),
+            "explanation": explain(plan.signals, (), denials, change, diagnosis=plan.diagnosis, repair=fixing.change),
             "next_look_at": min(moments, default=None),
         }
     )
+
+
+def _without_answered(denials: tuple[Denial, ...], change: RepairChange | None) -> tuple[Denial, ...]:
+    """Without those that say of a signal that no bound cures it, where a repair is asked for in its place."""
+    if change is None or change.kind != "ask":
+        return denials
+    return tuple(each for each in denials if each.code is not DenialCode.NO_FAST_REMEDY)
 
 
 def _blind(service: ManagedService, state: ServiceState, reason: str, now: datetime) -> Plan:
@@ -145,7 +165,9 @@ def _weigh(scene: Scene, observation: Observation, finding: diagnosing.Finding |
     wishes = for_spec(scene)
     remedies = for_signals(scene)
     noted = [*_news(scene), *wishes.denials, *remedies.denials]
-    for wish in remedies.by_field.values():
+    provided = for_repair(scene)
+    noted += provided.denials
+    for wish in (*remedies.by_field.values(), *provided.by_field.values()):
         wishes.add(wish)
     state = scene.service.state
     earliest = way_down.earliest(state)
@@ -279,5 +301,7 @@ def _way_down_at(scene: Scene, tick: datetime) -> datetime:
     earliest = way_down.earliest(state) or tick
     floor = state.floor.expires_at if state.floor is not None and state.resting_max is None else earliest
     # Without a count nothing is lowered however often it is looked at; as often as a settled service is enough.
-    patience = tick if isinstance(scene.instance_count, Known) else scene.now + timedelta(seconds=IN_COOLDOWN_SECONDS)
+    # Nor is a floor raised for latency, while its instances are in use: how busy they are is asked of the metrics each time.
+    in_use = state.floor is not None and state.floor.signal is Signal.LATENCY
+    patience = tick if isinstance(scene.instance_count, Known) and not in_use else scene.now + timedelta(seconds=IN_COOLDOWN_SECONDS)
     return max(earliest, floor, patience)

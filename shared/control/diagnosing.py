@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shared.control.asking import failed_candidate
 from shared.control.explanation import shown
 from shared.records.diagnosed import (
     KEPT_CAUSES,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from shared.control.remedies import Wish
     from shared.diagnose.diagnosis import Cause, Diagnosis, Remedy
+    from shared.lint.deployment import Deployment
     from shared.records.snapshot import ManagedService, Observation
 
 CERTAIN = 0.8
@@ -59,13 +61,15 @@ class Finding:
     diagnosis: Diagnosis
     usual_remedies: Callable[[str], frozenset[str]]
     """Of a cause, by the catalog."""
+    running: Deployment | None = None
+    """The deployment that serves, resolved; None: it was not described, or nobody may need it."""
 
     def denial(self, wish: Wish) -> Denial | None:
         """Why the raise is held back; None where the evidence does not speak against it.
 
         Only a raise that a signal asks for: the owner's bounds, pins and everything downward are none of its business.
         """
-        first = self._certain()
+        first = self.certain
         if first is None or wish.signal is None or not wish.outward or not self._beyond_instances(first.cause):
             return None
         if RAISES & {each.remedy for each in self.diagnosis.remedies}:
@@ -79,7 +83,7 @@ class Finding:
 
     def confirmation(self, wish: Wish) -> str:
         """That the evidence asks for this raise too; empty where it does not."""
-        first, remedy = self._certain(), next(iter(self.diagnosis.remedies), None)
+        first, remedy = self.certain, next(iter(self.diagnosis.remedies), None)
         confirmed = first is not None and remedy is not None and remedy.remedy in RAISES and wish.signal is not None and wish.outward
         return f"the evidence confirms it: {_said(first)}" if confirmed and first is not None else ""
 
@@ -108,24 +112,36 @@ class Finding:
         remedies = self.usual_remedies(cause)
         return bool(remedies - SAYS_NOTHING) and not remedies & RAISES
 
-    def _certain(self) -> Cause | None:
+    @property
+    def certain(self) -> Cause | None:
+        """The first cause, if it is all but certain."""
         first = next(iter(self.diagnosis.causes), None)
         return first if first is not None and first.confidence >= CERTAIN else None
 
+    @property
+    def all_certain(self) -> tuple[Cause, ...]:
+        """The causes that are all but certain."""
+        return tuple(each for each in self.diagnosis.causes if each.confidence >= CERTAIN)
+
 
 def found(service: ManagedService, observation: Observation, now: datetime) -> Finding | None:
-    """The diagnosis of what was observed; None where no evidence was asked for."""
-    if observation.evidence is None:
+    """The diagnosis of what was observed; None where no evidence was asked for, or only to judge a repair."""
+    trouble = service.state.open_incident_count > 0 or failed_candidate(service.state, observation.template) is not None
+    if observation.evidence is None or not trouble:
         return None
     # A quarter of a second of CPU to load, and most instances never see trouble: their cold starts do without.
     from shared.control.evidence import question  # noqa: PLC0415 (it loads lint)
     from shared.diagnose.cause_catalog import CAUSES  # noqa: PLC0415
     from shared.diagnose.diagnosis import diagnose  # noqa: PLC0415
+    from shared.lint.checking import resolved  # noqa: PLC0415
 
     def usual_remedies(cause: str) -> frozenset[str]:
         return frozenset(CAUSES[cause].remedies) if cause in CAUSES else frozenset()
 
-    return Finding(diagnose(*question(service, observation, observation.evidence, now)), usual_remedies)
+    given, described = question(service, observation, observation.evidence, now)
+    kept = observation.template is not None and observation.template.kept
+    running = resolved(given, described) if kept and described is not None and described.complete else None
+    return Finding(diagnose(given, described), usual_remedies, running)
 
 
 def _said(cause: Cause) -> str:

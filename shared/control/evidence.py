@@ -83,7 +83,8 @@ def _metrics(readings: Readings) -> Mapping[str, float | None]:
     values: dict[str, float | None] = {key: metric.value for key, metric in readings.values.items() if isinstance(metric, Known)}
     values |= dict.fromkeys(key for key in EXPECTED_KEYS if readings.values.get(key) == Unknown(reason=NO_SERIES))
     if values:
-        values |= {"window [s]": readings.window_seconds, "window_end_age [s]": readings.end_age_seconds}
+        # When it ended is not said: the source of the readings ends a window only where all of it can be seen.
+        values["window [s]"] = readings.window_seconds
     return values
 
 

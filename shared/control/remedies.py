@@ -4,6 +4,7 @@ A remedy gives wishes, absolute values computed from the episode's anchor, and d
 for. Whether a wish may come true is the guards' business.
 """
 
+import math
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -14,6 +15,7 @@ from shared.control.timing import EFFECT_SECONDS, FLOOR_SECONDS
 from shared.records.metric import Known, Metric, Unknown
 from shared.records.observed import Observed
 from shared.records.plan import Denial, DenialCode
+from shared.records.repair import RepairPhase
 from shared.records.service import OwnedField
 from shared.records.signals import Signal
 from shared.records.snapshot import ManagedService
@@ -21,6 +23,14 @@ from shared.records.state import Episode
 
 MIN = OwnedField.MIN_INSTANCE_COUNT
 MAX = OwnedField.MAX_INSTANCE_COUNT
+
+PROVIDED = frozenset({RepairPhase.ASKED, RepairPhase.ON_TRIAL})
+"""While a repair is in one of these, it has the room that it was expected to need."""
+SATURATED_RATIO = 0.9
+"""A device that is busy for this share of the time has no pause worth the name: utilization is sampled, and 1.0 is seldom reported."""
+STEP_RATIO = 0.25
+FIRST_FLOOR = 4
+"""The most instances that are kept for slow requests where none were kept before."""
 
 NO_FAST_REMEDY = {
     Signal.QUEUE_FULL: "the batching queue refuses requests; queue, batch size or speed must change, which needs a new revision",
@@ -88,6 +98,10 @@ class Scene:
     instance_count: Metric
     ceilings: tuple[Ceiling, ...]
     now: datetime
+    device_busy: Metric
+    """Share of the time that the GPU (without one, the CPU) of the middle instance is busy."""
+    pending_p99_ms: Metric
+    """How long requests wait for an instance before they run."""
 
     @property
     def episodes(self) -> dict[Signal, Episode]:
@@ -121,9 +135,45 @@ def for_signals(scene: Scene) -> Wishes:
         elif signal == Signal.NO_INSTANCE:
             _no_instance(scene, wishes)
         elif signal == Signal.PENDING_LATENCY:
-            _raise_min(scene, wishes, signal, "requests wait for an instance to start")
+            _pending(scene, wishes, signal, "requests wait for an instance")
+        elif signal == Signal.LATENCY and _waits_outside(scene):
+            _pending(scene, wishes, signal, "requests are slow because they wait for an instance")
+        elif signal == Signal.LATENCY and isinstance(scene.device_busy, Known) and scene.device_busy.value >= SATURATED_RATIO:
+            _more_for_latency(scene, wishes, scene.device_busy.value)
         elif signal in NO_FAST_REMEDY:
             wishes.deny(DenialCode.NO_FAST_REMEDY, f"{signal}: {NO_FAST_REMEDY[signal]}")
+    return wishes
+
+
+def for_repair(scene: Scene) -> Wishes:
+    """Room for what a repair lets in: requests that were refused unseen are held from then on, and want instances.
+
+    The maximum goes at once to what the capacity model says the load needs; with less, those that were answered well would wait behind
+    those that were refused.
+    """
+    wishes = Wishes()
+    repair, bound = scene.service.state.repair, scene.observed.max_in_force
+    needed = repair.predicted.instances_needed if repair is not None and repair.phase in PROVIDED else None
+    if repair is None or needed is None or needed <= bound:
+        return wishes
+    target, ceiling = scene.cut(needed, at_least=bound)
+    if target <= bound and ceiling is not None:
+        wishes.deny(
+            ceiling.code, f"the repair for {repair.cause} wants {needed} instances to be allowed, but {ceiling.message}", MAX, needed
+        )
+        return wishes
+    wishes.add(
+        Wish(
+            field=MAX,
+            before=scene.observed.bounds.max_instance_count,
+            in_force=bound,
+            target=target,
+            wanted=needed,
+            reason=f"the repair for {repair.cause} lets in what is refused now, and that needs {needed} instances",
+            predicted=f"{repair.predicted.text}; at most {scene.dollars(target - bound)} more",
+            limited_by=ceiling,
+        )
+    )
     return wishes
 
 
@@ -185,19 +235,29 @@ def _no_instance(scene: Scene, wishes: Wishes) -> None:
     """Requests are refused with 429: at the bound it must rise, below it instances start too late."""
     count, bound = scene.instance_count, scene.observed.max_in_force
     if isinstance(count, Known) and count.value < bound:
-        _raise_min(
-            scene,
-            wishes,
-            Signal.NO_INSTANCE,
-            f"requests are refused while {count.value:g} of {bound} instances run: instances start too late",
-        )
+        why = f"requests are refused while {count.value:g} of {bound} instances run: instances start too late"
+        _raise_min(scene, wishes, Signal.NO_INSTANCE, why)
         return
-    episode = scene.episodes[Signal.NO_INSTANCE]
+    _raise_max(scene, wishes, Signal.NO_INSTANCE, "requests are refused for want of an instance")
+
+
+def _pending(scene: Scene, wishes: Wishes, signal: Signal, why: str) -> None:
+    """Requests wait for an instance: what runs is kept warm, and where as many run as may, more may."""
+    count = scene.instance_count
+    if isinstance(count, Known) and count.value >= scene.observed.max_in_force:
+        _raise_max(scene, wishes, signal, f"{why} and there is none to start")
+    _raise_min(scene, wishes, signal, f"{why} to start")
+
+
+def _raise_max(scene: Scene, wishes: Wishes, signal: Signal, why: str) -> None:
+    """Twice what was in force when the episode was first decided on."""
+    count, bound = scene.instance_count, scene.observed.max_in_force
+    episode = scene.episodes[signal]
     wanted = 2 * episode.anchor_max
     if wanted <= bound:
         wishes.deny(
             DenialCode.TARGET_REACHED,
-            f"no-instance: {bound} instances are allowed, twice the {episode.anchor_max} in force when the incident was first decided on; "
+            f"{signal}: {bound} instances are allowed, twice the {episode.anchor_max} in force when the incident was first decided on; "
             "Trimtab raises again when a new incident opens at the new bound, a person can raise it now",
             MAX,
             wanted,
@@ -206,16 +266,19 @@ def _no_instance(scene: Scene, wishes: Wishes) -> None:
     if isinstance(count, Unknown) and (episode.raised_while_unknown or scene.service.state.resting_max is not None):
         wishes.deny(
             DenialCode.UNKNOWN,
-            f"no-instance: the instance count is unknown ({count.reason}); the one raise without it has been made and is still in force",
+            f"{signal}: the instance count is unknown ({count.reason}); the one raise without it has been made and is still in force",
             MAX,
             wanted,
         )
         return
     target, ceiling = scene.cut(wanted, at_least=bound)
     if target <= bound and ceiling is not None:
-        wishes.deny(ceiling.code, f"no-instance: {bound} instances are allowed and {wanted} are wanted, but {ceiling.message}", MAX, wanted)
+        wishes.deny(ceiling.code, f"{signal}: {bound} instances are allowed and {wanted} are wanted, but {ceiling.message}", MAX, wanted)
         return
-    used = f"{count.value:g} of {bound} instances run" if isinstance(count, Known) else f"how many of {bound} instances run is unknown"
+    used = f"how many of {bound} instances run is unknown"
+    if isinstance(count, Known):
+        # More than are allowed: the last instances of a revision that has no traffic any more.
+        used = f"{count.value:g} of {bound} instances run" if count.value <= bound else f"all {bound} that are allowed run"
     wishes.add(
         Wish(
             field=MAX,
@@ -223,12 +286,58 @@ def _no_instance(scene: Scene, wishes: Wishes) -> None:
             in_force=bound,
             target=target,
             wanted=wanted,
-            reason=f"requests are refused for want of an instance and {used}; {wanted} is twice the {episode.anchor_max} "
-            "in force when this was first decided on",
+            reason=f"{why} and {used}; {wanted} is twice the {episode.anchor_max} in force when this was first decided on",
             predicted=f"up to {target - bound} more instances start; at most {scene.dollars(target - bound)} more",
-            signal=Signal.NO_INSTANCE,
+            signal=signal,
             limited_by=ceiling,
             while_unknown=isinstance(count, Unknown),
+        )
+    )
+
+
+def _waits_outside(scene: Scene) -> bool:
+    """Whether the wait for an instance takes the larger part of what a request may take."""
+    objective, pending = scene.service.document.spec.objective.p99_ms, scene.pending_p99_ms
+    return objective is not None and isinstance(pending, Known) and pending.value > objective / 2
+
+
+def _more_for_latency(scene: Scene, wishes: Wishes, busy: float) -> None:
+    """Requests are slow while the device has no pause: with more instances each of them has smaller batches, and a shorter wait.
+
+    Cloud Run sees requests in flight and CPU, not the GPU, so it may see no reason to start one. One step is a quarter more, and the
+    next waits until the last one has started.
+    """
+    count, observed = scene.instance_count, scene.observed
+    if isinstance(count, Unknown):
+        message = f"latency: the instance count is unknown ({count.reason}), so one more than runs cannot be named"
+        wishes.deny(DenialCode.UNKNOWN, message, MIN)
+        return
+    running = round(count.value)
+    if running < observed.min_in_force:
+        message = f"latency: {observed.min_in_force} instances are kept warm, of which {running} run yet"
+        wishes.deny(DenialCode.BOUND_NOT_REACHED, message, MIN, observed.min_in_force)
+        return
+    wanted = running + math.ceil(max(running, 1) * STEP_RATIO)
+    target, ceiling = scene.cut(min(wanted, observed.max_in_force), at_least=observed.min_in_force)
+    if target <= max(running, observed.min_in_force):
+        code, why = (
+            (ceiling.code, ceiling.message) if ceiling is not None else (DenialCode.TARGET_REACHED, f"{observed.max_in_force} are allowed")
+        )
+        wishes.deny(code, f"latency: {running} instances run and {wanted} are wanted, but {why}", MIN, wanted)
+        return
+    wishes.add(
+        Wish(
+            field=MIN,
+            before=observed.bounds.min_instance_count,
+            in_force=observed.min_in_force,
+            target=target,
+            wanted=wanted,
+            reason=f"requests are slow and the {'GPU' if observed.shape.accelerator else 'CPU'} of {running} instances is busy {busy:.0%} "
+            "of the time, which Cloud Run's autoscaler does not see",
+            predicted=f"{target} instances share the load of {running}: {1 - running / target:.0%} less for each, "
+            f"at most {scene.dollars(target - running)} more",
+            signal=Signal.LATENCY,
+            limited_by=ceiling if target < wanted else None,
         )
     )
 
@@ -245,6 +354,9 @@ def _raise_min(scene: Scene, wishes: Wishes, signal: Signal, why: str) -> None:
         )
         return
     running = round(count.value) if isinstance(count, Known) else 0
+    if signal == Signal.LATENCY:
+        # In bursts far more run for a moment than are needed: what is kept for long is at most doubled at once.
+        running = min(running, max(2 * observed.min_in_force, FIRST_FLOOR))
     wanted = min(max(episode.anchor_min + 1, running), observed.max_in_force)
     if wanted <= observed.min_in_force:
         wishes.deny(DenialCode.TARGET_REACHED, f"{signal}: {observed.min_in_force} instances are kept warm already", MIN, wanted)

@@ -162,15 +162,21 @@ def _superseded(look: _Look) -> Step | None:
     """The end of a rollout whose template nobody wants any more, or whose traffic somebody moved; None if it goes on."""
     rollout, view = look.rollout, look.view
     pin = template_pin(look.service.document, look.now)
+    if rollout.profile == "revert":
+        if pin is not None:
+            return _ended(look, "superseded", f"the traffic is to be on {pin.revision}: {pin.reason}")
+        return _overtaken(look) if _moved_by_others(look) else None
     if rollout.rollback:
         return None if pin is not None and pin.revision == rollout.revision else _ended(look, "superseded", "the rollback was taken back")
     if pin is not None:
         return _ended(look, "superseded", f"the traffic is to be on {pin.revision}: {pin.reason}")
     if not isinstance(view.wanted_hash, Unknown) and view.wanted_hash != rollout.template_hash:
         return _ended(look, "superseded", "the spec asks for another template now")
-    if view.candidate is not None and _moved_by_others(look):
-        return _ended(look, "overtaken", f"the traffic was moved by {look.observed.last_modifier or 'somebody else'}")
-    return None
+    return _overtaken(look) if view.candidate is not None and _moved_by_others(look) else None
+
+
+def _overtaken(look: _Look) -> Step:
+    return _ended(look, "overtaken", f"the traffic was moved by {look.observed.last_modifier or 'somebody else'}")
 
 
 def _deploying(look: _Look) -> Step:

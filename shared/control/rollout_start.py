@@ -21,6 +21,7 @@ from shared.control.timing import CONTENDED_SECONDS, FOREIGN_CHANGE_SECONDS, PIN
 from shared.records.metric import Unknown
 from shared.records.observed import Observed
 from shared.records.plan import DenialCode
+from shared.records.repair import RepairPhase
 from shared.records.rollout import ForeignTemplate, Rollout, RolloutPhase, Served, TemplateView
 from shared.records.service import Pin
 from shared.records.snapshot import ManagedService
@@ -29,6 +30,8 @@ from shared.records.windows import opens_at
 
 NO_TEMPLATE_HASH = "a" * 10
 """Stands in a rollback's record: it deploys no template."""
+ROLLBACK = "rollback-"
+"""Of a rollout to a revision that a person named: what its id begins with."""
 
 
 def start(service: ManagedService, view: TemplateView, observed: Observed, now: datetime) -> Step:
@@ -41,6 +44,8 @@ def start(service: ManagedService, view: TemplateView, observed: Observed, now: 
         return Step(state, denials=(denial(DenialCode.TEMPLATE_UNKNOWN, view.wanted_hash.reason),))
     if is_current(view, service.document.id.name):
         return Step(_seen_served(state, view, now))
+    if view.kept:
+        return Step(state)
     state, foreign = _foreign(service, view, observed, now)
     if foreign is not None:
         return replace(foreign, state=state)
@@ -48,18 +53,21 @@ def start(service: ManagedService, view: TemplateView, observed: Observed, now: 
     if known is not None:
         text = f"revision {known.revision} of this template failed at {known.at:%Y-%m-%d %H:%M} UTC: {known.reason}"
         return Step(state, denials=(denial(DenialCode.QUARANTINED, text),))
-    waits = _not_now(service, observed, now)
+    waits = not_now(service, observed, now)
     if waits is not None:
         return replace(waits, state=state)
     rollout = candidate(service, view, view.wanted_hash, attempt=next_attempt(service, view.wanted_hash), now=now)
     reason = "; ".join(view.changes) or "the traffic is not on the wanted revision"
+    if state.repair is not None and state.repair.phase is RepairPhase.ASKED:
+        rollout = rollout.model_copy(update={"profile": "repair"})
+        reason = f"it is the repair for {state.repair.why}: {'; '.join(state.repair.changes) or reason}"
     started = state.model_copy(update={"rollout": rollout})
     tick = now + timedelta(seconds=TICK_SECONDS)
     # A revision of the wanted template that somebody else made is not made again: it is verified and promoted like ours.
     return Step(started, "deploy" if view.differs or rollout.revision != view.latest_created else None, reason, next_look_at=tick)
 
 
-def _not_now(service: ManagedService, observed: Observed, now: datetime) -> Step | None:
+def not_now(service: ManagedService, observed: Observed, now: datetime) -> Step | None:
     """What keeps a template change from starting at this moment: people, the windows, another change."""
     state = service.state
     held = stopped(service, now)
@@ -147,13 +155,13 @@ def _pinned(service: ManagedService, pin: Pin, view: TemplateView, observed: Obs
     if last is not None and last.outcome == "promoted" and last.revision == pin.revision and pin.created_at <= last.at and now < again_at:
         again = f"{text}; it was put back at {last.at:%H:%M} UTC and changed since: it is put back again at {again_at:%H:%M} UTC"
         return Step(state, denials=(denial(DenialCode.PINNED, again),), next_look_at=again_at)
-    waits = _not_now(service, observed, now)
+    waits = not_now(service, observed, now)
     if waits is not None and waits.denials[0].code != DenialCode.WINDOW:
         return replace(waits, state=state)
     stable = without_candidate_tag(view)
     phase = RolloutPhase.RESTORING if all_on(view, pin.revision) else RolloutPhase.PROMOTING
     rollout = Rollout(
-        rollout_id=f"rollback-{now:%Y%m%dT%H%M%S}",
+        rollout_id=f"{ROLLBACK}{now:%Y%m%dT%H%M%S}",
         revision=pin.revision,
         template_hash=NO_TEMPLATE_HASH,
         attempt=1,

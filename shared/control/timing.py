@@ -76,5 +76,20 @@ CONTENDED_SECONDS = 24 * 3600.0
 PROBE_FAILURES = 3
 """A golden request that fails so often in a row, one tick apart, condemns the candidate; a single failure may be the network's."""
 
+TRIAL_SETTLE_SECONDS = 60.0
+"""After a repair has the traffic: instances start, clients connect anew; what is measured before says nothing of it."""
+
+TRIAL_AT_MOST_SECONDS = 1_800.0
+"""Without metrics, or under quite another load, a repair is judged no later than this: it stays, unproven."""
+
+REPAIR_ATTEMPTS = 3
+"""Repairs of one service per `REPAIR_WINDOW_SECONDS`: each is a GPU cold start; a fourth would not help either."""
+
+REPAIR_WINDOW_SECONDS = 6 * 3600.0
+"""The window of the repairs' budget, as of the attempts'."""
+
+REPAIR_COOLDOWN_SECONDS = 900.0
+"""Between two repairs: start-up, a window of metrics, their delay, and an alert's own duration must have passed to see what one did."""
+
 ROLLOUT_WRITE_TRIES = 5
 """A write that was announced so often and never reached Cloud Run ends the rollout."""

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from shared.control.episodes import open_signals
 from shared.control.remedies import MAX, MIN, Scene, Wish, Wishes
 from shared.control.timing import IN_COOLDOWN_SECONDS, SCALE_IN_USE_RATIO
-from shared.records.metric import Known
+from shared.records.metric import Known, Unknown
 from shared.records.observed import Observed
 from shared.records.plan import DenialCode
 from shared.records.service import ScaleBounds
@@ -66,6 +66,9 @@ def _is_idle(state: ServiceState) -> bool:
 def _lower_min(scene: Scene, wishes: Wishes) -> None:
     state, bounds = scene.service.state, scene.observed.bounds
     least = scene.service.document.spec.scale.min_instance_count
+    if state.floor is not None and state.floor.signal is Signal.LATENCY and scene.now >= state.floor.expires_at:
+        _lower_for_latency(scene, wishes)
+        return
     if state.floor is not None and scene.now >= state.floor.expires_at:
         target = max(state.floor.base, least)
         if target < bounds.min_instance_count:
@@ -101,6 +104,41 @@ def _lower_min(scene: Scene, wishes: Wishes) -> None:
             reason="the service holds more instances than its traffic needs; one at a time",
             predicted=f"saves up to {scene.dollars(1)} while traffic is low",
             signal=Signal.IDLE,
+        )
+    )
+
+
+def _lower_for_latency(scene: Scene, wishes: Wishes) -> None:
+    """Instances that were added because the device had no pause go one by one, and only while the others have room for their load."""
+    state, bounds, busy, count = scene.service.state, scene.observed.bounds, scene.device_busy, scene.instance_count
+    assert state.floor is not None  # noqa: S101 (the caller looked)
+    assert isinstance(count, Known)  # noqa: S101 (nothing gets here without it)
+    target = max(bounds.min_instance_count - 1, state.floor.base, scene.service.document.spec.scale.min_instance_count)
+    if target >= bounds.min_instance_count:
+        return
+    if isinstance(busy, Unknown):
+        wishes.deny(
+            DenialCode.UNKNOWN, f"how busy the device is, is unknown ({busy.reason}): the floor raised for latency stays", MIN, target
+        )
+        return
+    shared = busy.value * count.value / max(count.value - 1, 1)
+    if shared > SCALE_IN_USE_RATIO:
+        message = (
+            f"{count.value:g} instances are busy {busy.value:.0%} of the time; one fewer would be {min(shared, 1):.0%}, more than "
+            f"{SCALE_IN_USE_RATIO:.0%}: the floor raised for latency stays"
+        )
+        wishes.deny(DenialCode.STILL_BUSY, message, MIN, target)
+        return
+    wishes.add(
+        Wish(
+            field=MIN,
+            before=bounds.min_instance_count,
+            in_force=scene.observed.min_in_force,
+            target=target,
+            wanted=state.floor.base,
+            reason=f"the floor raised for latency has expired and {count.value:g} instances are busy {busy.value:.0%} of the time; "
+            "one at a time",
+            predicted=f"saves up to {scene.dollars(1)}",
         )
     )
 

@@ -70,6 +70,13 @@ def thread_quota(picture: Picture, board: Board) -> None:
             0.4,
             f"{busy:g} calls at once, and the gRPC server has {threads} threads (--grpc_max_threads, by default 4 x vCPU)",
         )
+    let_in = settings.concurrency
+    if threads is not None and let_in is not None and threads < let_in and board.confidence("server-thread-quota"):
+        board.support(
+            "server-thread-quota",
+            0.4,
+            f"Cloud Run sends up to {let_in} calls at once into an instance, and {threads} threads take them",
+        )
     if own is not None and own.value:
         board.doubt("server-thread-quota", 0.4, f"{own}: the refusals are TF Serving's own, and a handler ran")
     if settings.protocol == "rest":

@@ -32,7 +32,7 @@ from shared.records.fleet import ActSlot
 from shared.records.metric import Unknown
 from shared.records.observed import Observed
 from shared.records.plan import Plan
-from shared.records.service import ServiceDocument
+from shared.records.service import Autonomy, ServiceDocument
 from shared.records.snapshot import ManagedService, Observation, Snapshot
 from shared.records.state import KEPT_FINGERPRINTS, Act, ServiceState
 from shared.records.subject import ServiceId, Wake
@@ -146,7 +146,7 @@ def _look(service: ServiceId, trigger: str, ports: ReconcilePorts) -> str:
     document = snapshot.document
     managed = ManagedService(document=document, state=folded.state, fleet=snapshot.fleet)
     observation, seen = _observe(service, document, folded.state, ports)
-    if ports.logs is not None and wants_evidence(expire(folded.state, began), observation):
+    if ports.logs is not None and wants_evidence(expire(folded.state, began), observation, began):
         described = seen.document if seen is not None else None
         took = (ports.clock.now() - began).total_seconds()
         if took > EVIDENCE_BEGINS_WITHIN_SECONDS:
@@ -162,9 +162,14 @@ def _look(service: ServiceId, trigger: str, ports: ReconcilePorts) -> str:
     look = Look(service=service, trigger=trigger, document=document, observation=observation, plan=plan, acting=acting, now=began)
     committed = _commit(look, snapshot, folded, ports)
     outcome = _act_and_tell(look, committed, seen, before, ports)
-    if folded.more or committed.announced:
+    if folded.more or committed.announced or _goes_on(plan, document):
         ports.bus.publish_wakes([Wake.of(service, "more facts" if folded.more else "after a change")])
     return outcome
+
+
+def _goes_on(plan: Plan, document: ServiceDocument) -> bool:
+    """Whether the next step waits for nothing but a look at what was decided now."""
+    return plan.repair is not None and document.spec.autonomy is Autonomy.ACT
 
 
 def _observe(service: ServiceId, document: ServiceDocument, state: ServiceState, ports: ReconcilePorts) -> tuple[Observation, Seen | None]:

@@ -28,7 +28,7 @@ class Look:
 
 def fingerprint(plan: Plan, autonomy: Autonomy) -> str | None:
     """Of what was decided, without times and words: the same decision is recorded once. None: nothing was decided."""
-    if not plan.changes and not plan.denials and plan.rollout is None:
+    if not plan.changes and not plan.denials and plan.rollout is None and plan.repair is None:
         return None
     essence: list[object] = [
         autonomy,
@@ -37,6 +37,11 @@ def fingerprint(plan: Plan, autonomy: Autonomy) -> str | None:
         None if plan.rollout is None else (plan.rollout.kind, plan.rollout.revision),
         sorted((denial.code, denial.field or "", -1 if denial.wanted is None else denial.wanted) for denial in plan.denials),
     ]
+    if plan.repair is not None:
+        asked = plan.repair.repair
+        # The same repair again is another one; only where nothing is written is it the same recommendation at every look.
+        which = asked.repair_id if autonomy is Autonomy.ACT else ""
+        essence.append([plan.repair.kind, asked.phase, asked.cause, list(asked.changes), which])
     # Another first cause is another decision, even where it changes nothing: whoever reads the newest must find the newest.
     if plan.diagnosis is not None and plan.diagnosis.causes:
         essence.append(plan.diagnosis.causes[0].cause)
@@ -65,6 +70,7 @@ def record(look: Look, decision_id: str, act_id: str | None) -> Decision:
         ),
         changes=look.plan.changes,
         rollout=look.plan.rollout,
+        repair=look.plan.repair,
         denials=look.plan.denials,
         explanation=look.plan.explanation[:1024],
         diagnosis=look.plan.diagnosis,

@@ -8,6 +8,8 @@ from types import MappingProxyType
 from shared import log
 from shared.cloudrun.quantities import quantity
 from shared.control.pins import template_pin
+from shared.control.repair import basis_of
+from shared.control.repair_ask import settings_in_force
 from shared.control.rollout import refused, sent
 from shared.control.rollout_parts import quarantine_of, to_restore, traffic_when_promoted, traffic_while_starting
 from shared.control.spec_lint import faults
@@ -16,15 +18,16 @@ from shared.ports import Clock, Prober, Store, TemplatePlatform
 from shared.records.desired import VersionUnknown, desired_serving
 from shared.records.metric import Unknown
 from shared.records.observed import RevisionReading, ServiceReading
+from shared.records.repair import IN_FORCE
 from shared.records.rollout import KEPT_TRAFFIC_TARGETS, Probe, Rollout, RolloutPhase, TemplateView
 from shared.records.service import ServiceDocument
-from shared.records.serving import DesiredServing, ModelSource, TrafficTarget
+from shared.records.serving import DesiredServing, ModelSource, TakeOver, TrafficTarget
 from shared.records.state import ServiceState
 from shared.records.subject import ServiceId
 from shared.rendering.differences import Difference, differences
 from shared.rendering.document import read_document, rendered_document
 from shared.rendering.messages import Json
-from shared.rendering.names import template_hash, value_hash
+from shared.rendering.names import read_revision_name, template_hash, value_hash
 from shared.tfserving.model_files_findings import findings
 
 WRITE_TRIES = 3
@@ -63,6 +66,7 @@ def see(
         Refused: Cloud Run does not let us read a revision.
     """
     choice = _choice(document, state, reading.document, tuple(versions))
+    kept = _is_kept(document, state, reading.document)
     wanted = choice.desired
     rollout = state.rollout
     pin = template_pin(document, now) if rollout is None else None
@@ -86,6 +90,7 @@ def see(
             "wanted_hash": choice.template_hash,
             "desired_hash": value_hash(wanted.to_stored()),
             "differs": bool(found),
+            "kept": kept,
             "left_out": choice.left_out,
             "changes": tuple(shown[:CHANGES_SHOWN]),
             "faults": faults(document.id, after) if found and wanted.own_entry is None else (),
@@ -145,7 +150,7 @@ def _choice(document: ServiceDocument, state: ServiceState, seen: Json, versions
     running = _template_version(document, seen)
     left_out = ""
     if running is not None and versions and running not in versions and _follows_latest(document):
-        serving = next((each for each in versions if each < running and _has_the_traffic(document, seen, each)), None)
+        serving = next((each for each in versions if each < running and _has_the_traffic(document, state, seen, each)), None)
         if serving is not None:
             left_out = f"model version {running} is left out: its files are not complete any more"
             running = serving
@@ -154,7 +159,7 @@ def _choice(document: ServiceDocument, state: ServiceState, seen: Json, versions
     first = None
     candidates = newer if newer and running is None else [*newer, running]
     for version in candidates:
-        wanted = _desired(document, version)
+        wanted = _desired(document, version, state)
         if isinstance(wanted, Unknown):
             return _Choice(wanted, seen)
         after = rendered_document(seen, wanted)
@@ -173,18 +178,32 @@ def _follows_latest(document: ServiceDocument) -> bool:
     return model is not None and not isinstance(model.version, int)
 
 
-def _desired(document: ServiceDocument, version: int | None) -> DesiredServing | Unknown:
+def _is_kept(document: ServiceDocument, state: ServiceState, seen: Json) -> bool:
+    """Whether what serves is somebody else's template, which the spec has replaced only to repair it, and no repair replaces it."""
+    serving = document.spec.serving
+    if serving is None or serving.take_over is TakeOver.AT_ONCE:
+        return False
+    repair = state.repair
+    if repair is not None and repair.takes_over and repair.phase in IN_FORCE and repair.basis == basis_of(serving):
+        return False
+    shares = [target.revision for target in traffic_of(seen) if target.percent]
+    return bool(shares) and not any(read_revision_name(revision) for revision in shares)
+
+
+def _desired(document: ServiceDocument, version: int | None, state: ServiceState) -> DesiredServing | Unknown:
+    serving = document.spec.serving
+    settings = settings_in_force(state, basis_of(serving)) if serving is not None else None
     try:
-        return desired_serving(document.spec, version=version)
+        return desired_serving(document.spec, version=version, settings=settings)
     except VersionUnknown as unknown:
         return Unknown(reason=str(unknown)[:500])
     except (TrimtabError, ValueError) as error:
         return Unknown(reason=f"the spec cannot be rendered: {error}"[:500])
 
 
-def _has_the_traffic(document: ServiceDocument, seen: Json, version: int) -> bool:
+def _has_the_traffic(document: ServiceDocument, state: ServiceState, seen: Json, version: int) -> bool:
     """Whether all traffic is on revisions that the spec, as it is, makes of this version."""
-    wanted = _desired(document, version)
+    wanted = _desired(document, version, state)
     if isinstance(wanted, Unknown):
         return False
     by_name = f"{document.id.name}-{template_hash(rendered_document(seen, wanted)['template'])}-"

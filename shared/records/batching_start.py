@@ -80,7 +80,7 @@ def _filled(owners: BatchingParameters, *, rows: int, threads: int, concurrency:
     )
     sizes = owners.allowed_batch_sizes
     if not sizes and owners.max_batch_size is None and not owners.enable_large_batch_splitting:
-        sizes = _allowed_sizes(size, rows)
+        sizes = allowed_sizes(size, rows)
     known = owners.model_copy(
         update={
             "max_batch_size": size,
@@ -119,10 +119,11 @@ def _waiting(batching: BatchingParameters, rows: int) -> int:
     return scheduler.max_enqueued_batches * (scheduler.max_execution_batch_size // rows)
 
 
-def _allowed_sizes(size: int, rows: int) -> tuple[int, ...]:
-    """Powers of two from a quarter of a typical request up to the size, which is one; 1 to 6 of them."""
+def allowed_sizes(size: int, rows: int) -> tuple[int, ...]:
+    """Powers of two from a quarter of a typical request up to the size, and the size; for powers of two up to 32, 1 to 6 of them."""
     first = max(1, rows // SMALLER_THAN_TYPICAL).bit_length() - 1
-    return tuple(1 << power for power in range(min(first, size.bit_length() - 1), size.bit_length()))
+    powers = tuple(1 << power for power in range(min(first, size.bit_length() - 1), size.bit_length()))
+    return powers if powers[-1] == size else (*powers, size)
 
 
 def _batch_threads(serving: ServingSpec) -> int:

@@ -11,6 +11,7 @@ from shared.records.facts import LongText, ShortText
 from shared.records.metric import Metric
 from shared.records.observed import Bounds
 from shared.records.plan import Denial, FieldChange
+from shared.records.repair import RepairChange
 from shared.records.rollout import RolloutChange
 from shared.records.service import Autonomy
 from shared.records.signals import Signal
@@ -45,6 +46,8 @@ class Decision(Record):
     inputs: DecisionInputs
     changes: tuple[FieldChange, ...]
     rollout: RolloutChange | None = None
+    repair: RepairChange | None = None
+    """A repair that was asked for, with what it was expected to do, or one that was judged, with what it did."""
     denials: tuple[Denial, ...]
     explanation: LongText
     diagnosis: Diagnosed | None = None

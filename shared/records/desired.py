@@ -8,6 +8,8 @@ import math
 from shared.errors import TrimtabError
 from shared.records.admission import start_up_limit_seconds
 from shared.records.batching_start import starting_batching
+from shared.records.repair import RepairSettings
+from shared.records.repaired import repaired
 from shared.records.service import ServiceSpec
 from shared.records.serving import DesiredModel, DesiredServing, ModelSpec, ServingSpec
 from shared.tfserving.flags import BY_NAME, FlagValue, Kind
@@ -21,12 +23,19 @@ class VersionUnknown(TrimtabError):
     """The spec asks for the latest version and none is known: nothing can be rendered yet."""
 
 
-def desired_serving(spec: ServiceSpec, *, version: int | None = None, measured_start_seconds: float | None = None) -> DesiredServing:
+def desired_serving(
+    spec: ServiceSpec,
+    *,
+    version: int | None = None,
+    measured_start_seconds: float | None = None,
+    settings: RepairSettings | None = None,
+) -> DesiredServing:
     """Decide every `auto` and `latest` of an admitted spec.
 
     `version` is the newest complete version of the model, where the spec says `latest`. `measured_start_seconds` is the longest start
-    of an instance seen so far, None where none was. With `own_entry` the owner's command decides which model is loaded and how it
-    batches, so model and batching stay out, and so does the revision's maximum.
+    of an instance seen so far, None where none was. `settings` are those that a repair found for what the spec leaves to Trimtab. With
+    `own_entry` the owner's command decides which model is loaded and how it batches, so model and batching stay out, and so does the
+    revision's maximum.
 
     Raises:
         VersionUnknown: the spec says `latest` and `version` is None.
@@ -35,6 +44,8 @@ def desired_serving(spec: ServiceSpec, *, version: int | None = None, measured_s
     serving = spec.serving
     if serving is None:
         raise ValueError("spec.serving is not set: Trimtab leaves the template to its owner, there is nothing to desire of it")
+    if settings is not None:
+        serving = repaired(serving, settings)
     own = serving.own_entry is not None
     batching, concurrency = (None, _explicit_concurrency(serving)) if own else starting_batching(serving)
     return DesiredServing(

@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from shared.records.base import Record, UtcTime
 from shared.records.diagnosed import Diagnosed
+from shared.records.repair import RepairChange
 from shared.records.rollout import RolloutChange
 from shared.records.service import OwnedField
 from shared.records.signals import Signal
@@ -70,6 +71,8 @@ class DenialCode(StrEnum):
     TEMPLATE_UNKNOWN = "template-unknown"
     """What the template should be cannot be said: the model's version is not known, or the spec cannot be rendered."""
 
+    NOT_REPAIRED = "not-repaired"
+    """The evidence names the cause, and what mends it is a setting that the owner keeps, or none that Trimtab may change."""
     DIAGNOSED = "diagnosed"
     """Logs and metrics name the cause, and more instances do not mend it; the message has the evidence and what does."""
     LINT = "lint"
@@ -83,7 +86,7 @@ class FieldChange(Record):
     before: int
     after: int
     signal: Signal | None = None
-    """The signal it answers; None where it follows the spec or the clock."""
+    """The signal it answers; None where it follows the spec, the clock or a repair."""
     reason: str
     predicted: str
 
@@ -107,6 +110,8 @@ class Plan(Record):
     changes: tuple[FieldChange, ...] = ()
     rollout: RolloutChange | None = None
     """The step of a template change to be written; never together with `changes`."""
+    repair: RepairChange | None = None
+    """A repair that is asked for, or judged: its template is written by the looks that follow."""
     denials: tuple[Denial, ...] = ()
     explanation: str
     """One readable sentence."""

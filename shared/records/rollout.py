@@ -72,6 +72,8 @@ class Rollout(Record):
     """Why it waits or is given up."""
     rollback: bool = False
     """The way back to a revision that exists: traffic first, then its template."""
+    profile: Literal["improve", "repair", "revert"] = "improve"
+    """What it is for: what the spec asks for, an explained incident, or taking a repair back that did harm."""
     write: RolloutWrite | None = None
 
 
@@ -143,6 +145,8 @@ class TemplateView(Record):
     """Of what the spec asks for, whatever else the service holds; None where it cannot be said."""
     differs: bool
     """Whether the service's template means anything else than the wanted one."""
+    kept: bool = False
+    """The template that serves is somebody else's, and the spec has it replaced only to repair it: until then it is left as it is."""
     left_out: LongText = ""
     """Where the spec asks for the latest version: which newer one is not served, and why."""
     changes: Annotated[tuple[ShortText, ...], Field(max_length=10)] = ()

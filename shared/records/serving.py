@@ -222,6 +222,15 @@ class OwnEntry(Record):
     """The container's port; None: not stated, Cloud Run takes 8080."""
 
 
+class TakeOver(StrEnum):
+    """When Trimtab's template takes the place of one that somebody else made."""
+
+    AT_ONCE = "at-once"
+    """At the first look."""
+    TO_REPAIR = "to-repair"
+    """While logs and metrics explain an open incident by the template that runs; until then that one stays as it is."""
+
+
 class SetPoints(Record):
     """At which share Cloud Run's autoscaler starts another instance (`template.scaling`).
 
@@ -309,6 +318,9 @@ class ServingSpec(Record):
     decides. Only with `protocol: rest`: over gRPC's port nobody answers it."""
     own_entry: OwnEntry | None = None
     """Keeps the command of a service that was there before, as it is."""
+    take_over: TakeOver = TakeOver.AT_ONCE
+    """When Trimtab's template takes the place of one that somebody else made: `at-once`, or `to-repair`, when logs and metrics explain an
+    open incident by that one. Before that the service is left as it is but for its bounds."""
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -317,6 +329,8 @@ class ServingSpec(Record):
             if self.max_instance_request_concurrency == AUTO:
                 said.append("write max_instance_request_concurrency as a number or null")
             said += [f"leave {name} out" for name in ("extra_flags", "environment") if getattr(self, name)]
+            if self.take_over is TakeOver.TO_REPAIR:
+                said.append("leave take_over out")
             if said:
                 # These have defaults that are no null, so that leaving them out is not enough.
                 raise ValueError(

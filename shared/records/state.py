@@ -13,6 +13,7 @@ from pydantic import Field, StringConstraints
 from shared.records.base import Record, UtcTime
 from shared.records.facts import LongText, ShortText
 from shared.records.observed import Bounds, Observed
+from shared.records.repair import KEPT_ASKED, Repair
 from shared.records.rollout import KEPT_QUARANTINED, ForeignTemplate, LastRollout, Quarantined, Rollout, Served
 from shared.records.service import OwnedField
 from shared.records.signals import Signal
@@ -220,6 +221,10 @@ class ServiceState(Record):
     conditions: Annotated[tuple[Condition, ...], Field(max_length=8)] = ()
     rollout: Rollout | None = None
     last_rollout: LastRollout | None = None
+    repair: Repair | None = None
+    """The last change of profile `repair`; while its phase says so, its settings are those that are wanted."""
+    repairs_asked_at: Annotated[tuple[UtcTime, ...], Field(max_length=KEPT_ASKED)] = ()
+    """When the last repairs were asked for, the newest last: their budget counts these."""
     quarantined: Annotated[tuple[Quarantined, ...], Field(max_length=KEPT_QUARANTINED)] = ()
     """Templates that failed, the newest last."""
     served: Served | None = None

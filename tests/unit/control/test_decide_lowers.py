@@ -9,7 +9,7 @@ from shared.records.plan import DenialCode
 from shared.records.service import OwnedField
 from shared.records.signals import Signal
 from tests.support.builders import UNKNOWN, Story, alert, at, document, known, observed
-from tests.unit.control.test_decide_raises import changes, codes
+from tests.unit.control.test_decide_raises import changes, codes, measured, slow
 
 MIN, MAX = OwnedField.MIN_INSTANCE_COUNT, OwnedField.MAX_INSTANCE_COUNT
 
@@ -192,3 +192,47 @@ def test_a_resting_place_below_the_minimum_in_force_is_forgotten() -> None:
     story.seen = story.seen.model_copy(update={"revision_min_instance_count": 8})
     walk(story, 660, 6_000, known(8))
     assert story.look(6_000, count=known(8)).next_look_at is None
+
+
+def raised_for_latency() -> Story:
+    """Eight instances that ran were made ten, since the GPU had no pause; the incident closed at 600 s and the floor is over."""
+    story = slow()
+    story.look(30, count=known(8), evidence=measured(gpu=0.97))
+    story.hear(alert(state="closed", signal=Signal.LATENCY))
+    story.look(600, count=known(10), evidence=measured(gpu=0.8))
+    assert story.seen.bounds.min_instance_count == 10
+    return story
+
+
+OVER = 600 + FLOOR_SECONDS + IN_COOLDOWN_SECONDS
+
+
+def test_instances_added_for_slow_requests_go_one_at_a_time() -> None:
+    story = raised_for_latency()
+    assert changes(story.look(OVER, count=known(10), evidence=measured(gpu=0.5))) == {MIN: (10, 9)}
+    assert changes(story.look(OVER + 60, count=known(9), evidence=measured(gpu=0.5))) == {}
+    assert changes(story.look(OVER + IN_COOLDOWN_SECONDS, count=known(9), evidence=measured(gpu=0.5))) == {MIN: (9, 8)}
+
+
+def test_instances_added_for_slow_requests_stay_while_the_others_have_no_room_for_their_load() -> None:
+    """Ten that are busy 0.75 of the time would be nine that are busy 0.83 of it."""
+    plan = raised_for_latency().look(OVER, count=known(10), evidence=measured(gpu=0.75))
+    assert (changes(plan), codes(plan)) == ({}, [DenialCode.STILL_BUSY])
+
+
+def test_instances_added_for_slow_requests_stay_while_it_is_unknown_how_busy_they_are() -> None:
+    plan = raised_for_latency().look(OVER, count=known(10))
+    assert (changes(plan), codes(plan)) == ({}, [DenialCode.UNKNOWN])
+
+
+def test_a_floor_for_slow_requests_that_is_still_in_use_is_looked_at_every_ten_minutes() -> None:
+    plan = raised_for_latency().look(OVER, count=known(10), evidence=measured(gpu=0.75))
+    assert plan.next_look_at == at(OVER + IN_COOLDOWN_SECONDS)
+
+
+def test_a_floor_for_slow_requests_ends_where_it_began() -> None:
+    story = raised_for_latency()
+    for step in range(12):
+        count = known(max(1, story.seen.bounds.min_instance_count))
+        story.look(OVER + step * IN_COOLDOWN_SECONDS, count=count, evidence=measured(gpu=0.05))
+    assert (story.seen.bounds.min_instance_count, story.state.floor) == (0, None)

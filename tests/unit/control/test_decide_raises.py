@@ -3,10 +3,12 @@
 import pytest
 
 from shared.control.timing import ATTEMPT_BUDGET, EFFECT_SECONDS
+from shared.records.evidence import Evidence, Readings
 from shared.records.fleet import Brakes, Fleet, FleetUsage
+from shared.records.metric import Metric, Unknown
 from shared.records.observed import Bounds, Observed, ScalingMode, Shape
 from shared.records.plan import DenialCode, Plan
-from shared.records.service import Autonomy, Hold, OwnedField, ServiceDocument
+from shared.records.service import Autonomy, Hold, Objective, OwnedField, ServiceDocument
 from shared.records.signals import Signal
 from tests.support.builders import L4_USD_PER_HOUR, NOW, Story, alert, at, document, known, observed
 
@@ -85,7 +87,7 @@ def test_a_raised_minimum_never_exceeds_the_maximum() -> None:
     story = Story(seen=observed(low=4, high=4))
     story.hear(alert(signal=Signal.PENDING_LATENCY))
     plan = story.look(30, count=known(4))
-    assert (changes(plan), codes(plan)) == ({}, [DenialCode.TARGET_REACHED])
+    assert (changes(plan), codes(plan)) == ({MAX: (4, 8)}, [DenialCode.TARGET_REACHED])
 
 
 def test_without_metrics_it_raises_once_per_episode_and_only_while_the_incident_is_open() -> None:
@@ -308,3 +310,80 @@ def test_where_a_person_is_the_only_way_on_the_condition_says_so() -> None:
     plan = story.look(600, count=known(8))
     unlimited = next(condition for condition in plan.state.conditions if condition.type == "Unlimited")
     assert (unlimited.status, unlimited.reason) == ("False", "TargetReached")
+
+
+def measured(*, gpu: float | None = None, pending_ms: float | None = None) -> Evidence:
+    """How busy the GPU is, and how long requests wait for an instance."""
+    values: dict[str, Metric] = {}
+    if gpu is not None:
+        values["run.googleapis.com/container/gpu/utilizations p50 [ratio]"] = known(gpu)
+    if pending_ms is not None:
+        values["run.googleapis.com/request_latency/pending p99 [ms]"] = known(pending_ms)
+    return Evidence(logs=Unknown(reason="not asked"), readings=Readings(values=values))
+
+
+def slow(*, p99_ms: float | None = 200, low: int = 0, high: int = 20) -> Story:
+    """A service whose requests are slower than its objective."""
+    spec = document(high=20)
+    objective = Objective(p99_ms=p99_ms)
+    spec = spec.model_copy(update={"spec": spec.spec.model_copy(update={"objective": objective})})
+    story = Story(spec=spec, seen=observed(low=low, high=high))
+    story.hear(alert(signal=Signal.LATENCY))
+    return story
+
+
+def test_slow_requests_on_a_gpu_without_a_pause_get_a_quarter_more_instances() -> None:
+    plan = slow().look(30, count=known(8), evidence=measured(gpu=0.97))
+    assert changes(plan) == {MIN: (0, 10)}
+    assert "which Cloud Run's autoscaler does not see" in plan.explanation
+
+
+def test_slow_requests_on_a_gpu_with_pauses_get_no_instances() -> None:
+    plan = slow().look(30, count=known(8), evidence=measured(gpu=0.85))
+    assert (changes(plan), codes(plan)) == ({}, [DenialCode.NO_FAST_REMEDY])
+
+
+def test_slow_requests_without_metrics_get_no_instances() -> None:
+    plan = slow().look(30, count=known(8))
+    assert (changes(plan), codes(plan)) == ({}, [DenialCode.NO_FAST_REMEDY])
+
+
+def test_more_instances_for_slow_requests_are_not_named_while_the_count_is_unknown() -> None:
+    plan = slow().look(30, evidence=measured(gpu=0.97))
+    assert (changes(plan), codes(plan)) == ({}, [DenialCode.UNKNOWN])
+
+
+def test_the_next_instances_for_slow_requests_wait_until_the_last_ones_run() -> None:
+    story = slow()
+    story.look(30, count=known(8), evidence=measured(gpu=0.97))
+    plan = story.look(500, count=known(9), evidence=measured(gpu=0.97))
+    assert (changes(plan), codes(plan)) == ({}, [DenialCode.BOUND_NOT_REACHED])
+    assert changes(story.look(560, count=known(10), evidence=measured(gpu=0.97))) == {MIN: (10, 13)}
+
+
+def test_instances_for_slow_requests_stay_within_the_maximum() -> None:
+    plan = slow(high=9).look(30, count=known(8), evidence=measured(gpu=0.97))
+    assert changes(plan) == {MIN: (0, 9)}
+    plan = slow(high=8).look(30, count=known(8), evidence=measured(gpu=0.97))
+    assert (changes(plan), codes(plan)) == ({}, [DenialCode.TARGET_REACHED])
+
+
+def test_requests_that_are_slow_because_they_wait_for_an_instance_keep_what_runs_warm() -> None:
+    plan = slow().look(30, count=known(3), evidence=measured(pending_ms=120))
+    assert changes(plan) == {MIN: (0, 3)}
+    assert "they wait for an instance to start" in plan.explanation
+
+
+def test_a_wait_that_takes_the_smaller_part_of_the_objective_is_not_why_they_are_slow() -> None:
+    plan = slow().look(30, count=known(3), evidence=measured(pending_ms=99))
+    assert (changes(plan), codes(plan)) == ({}, [DenialCode.NO_FAST_REMEDY])
+
+
+def test_without_an_objective_no_wait_is_too_long() -> None:
+    plan = slow(p99_ms=None).look(30, count=known(3), evidence=measured(pending_ms=10_000))
+    assert (changes(plan), codes(plan)) == ({}, [DenialCode.NO_FAST_REMEDY])
+
+
+def test_a_burst_does_not_keep_more_than_twice_as_many_warm_for_slow_requests() -> None:
+    assert changes(slow().look(30, count=known(18), evidence=measured(pending_ms=900))) == {MIN: (0, 4)}
+    assert changes(slow(low=3).look(30, count=known(18), evidence=measured(pending_ms=900))) == {MIN: (3, 6)}

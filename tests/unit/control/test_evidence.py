@@ -101,9 +101,9 @@ def test_without_a_view_the_latest_ready_revision_serves() -> None:
 def test_a_query_without_points_that_every_service_has_is_none_and_any_other_is_left_out() -> None:
     none = Unknown(reason=NO_SERIES)
     given, _ = asked(evidence(values={TOTAL: known(12), REFUSED: none, GPU: none}))
-    assert dict(given.metrics) == {TOTAL: 12, "window [s]": 300, "window_end_age [s]": 180}
+    assert dict(given.metrics) == {TOTAL: 12, "window [s]": 300}
     given, _ = asked(evidence(values={TOTAL: none, REFUSED: none}))
-    assert dict(given.metrics) == {TOTAL: None, "window [s]": 300, "window_end_age [s]": 180}
+    assert dict(given.metrics) == {TOTAL: None, "window [s]": 300}
 
 
 def test_a_query_that_was_not_answered_is_no_answer() -> None:
@@ -173,12 +173,12 @@ def test_a_revision_that_got_the_traffic_since_is_not_what_was_measured() -> Non
 def test_evidence_is_asked_for_while_an_incident_is_open_or_a_candidate_failed_and_never_else() -> None:
     candidate = CALM.model_copy(update={"rollout": rollout()})
     starting = RevisionReading(name="ranker-aaaaaaaaaa-1", ready=ReadyState.RECONCILING)
-    assert wants_evidence(OPEN, observation(observed()))
-    assert wants_evidence(candidate, observation(observed(), template=view(candidate=FAILED)))
-    assert not wants_evidence(candidate, observation(observed(), template=view(candidate=starting)))
-    assert not wants_evidence(CALM, observation(observed(), template=view(candidate=FAILED)))
-    assert not wants_evidence(CALM, observation(observed()))
-    assert not wants_evidence(OPEN, observation(Unknown(reason="503")))
+    assert wants_evidence(OPEN, observation(observed()), NOW)
+    assert wants_evidence(candidate, observation(observed(), template=view(candidate=FAILED)), NOW)
+    assert not wants_evidence(candidate, observation(observed(), template=view(candidate=starting)), NOW)
+    assert not wants_evidence(CALM, observation(observed(), template=view(candidate=FAILED)), NOW)
+    assert not wants_evidence(CALM, observation(observed()), NOW)
+    assert not wants_evidence(OPEN, observation(Unknown(reason="503")), NOW)
 
 
 def test_the_count_is_asked_for_while_something_depends_on_it() -> None:

@@ -1,44 +1,163 @@
-"""`trimtab demo`: the alert, the decision with its why, the write, the slow way down, on a simulated Cloud Run."""
+"""`trimtab demo`: an incident from the rise of the load to the measured effect of the repair, in the simulated world."""
 
 import json
-import logging
 from datetime import timedelta
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-WHO = {"world": "world", "monitoring": "alert", "decision": "decision", "cloud-run": "cloud run"}
+if TYPE_CHECKING:
+    from cli.story import Story
+    from shared.simulation.world.results import RunResult
+
+PICTURE = Path("trimtab-demo.svg")
+LOWEST_LOAD, HIGHEST_LOAD = 0.1, 3.0
 
 
-def demo(*, json_lines: Annotated[bool, typer.Option("--json", help="One JSON object per step instead of a table.")] = False) -> None:
-    """One service at its cap: a real alert body, the decision and why, one write, the slow way down. All figures are simulated."""
-    from cli.story import START, tell
-    from shared import log
+class Row(NamedTuple):
+    """A line of the timeline."""
 
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    with log.silenced():
-        steps = list(tell())
-    if json_lines:
-        for step in steps:
-            typer.echo(json.dumps(step._asdict()))
+    at_s: float
+    who: str
+    what: str
+
+
+def demo(
+    *,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Of everything that is chance.")] = 1,
+    load: Annotated[float, typer.Option(min=LOWEST_LOAD, max=HIGHEST_LOAD, help="Multiplies the rate of requests.")] = 1.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Before, after and every decision as one JSON object.")] = False,
+    plot: Annotated[Path | None, typer.Option(help=f"The picture's file, .svg or .png; without --json {PICTURE}.")] = None,
+) -> None:
+    """A service with the common bad advice, and the load rises: alerts, cause, repair, effect. All figures are simulated."""
+    from cli.needs import picture, simulation
+
+    simulation()
+    path = plot if plot is not None or as_json else PICTURE
+    if path is not None:
+        picture(path)
+    from cli import story
+
+    told = story.tell(seed=seed, load=load)
+    if path is not None:
+        _draw(told, path)
+    if as_json:
+        typer.echo(json.dumps(story.as_json(told), allow_nan=False))
         return
+    _show(told, load)
+    if path is not None:
+        typer.echo(f"\nLatency, instances and traffic over time (simulated): {path}")
+
+
+def _draw(told: "Story", path: Path) -> None:
+    from cli.picture import draw
+    from cli.story import OBJECTIVE_MS, changed, changes
+
+    marks = [(each.at_s, ", ".join(changes(each.decision))) for each in told.run.decisions if changed(each.decision)]
+    try:
+        draw(path, {"with Trimtab": told.run.result}, title="ranker: the load rises", objective_ms=OBJECTIVE_MS, marks=marks)
+    except (ValueError, OSError) as error:
+        raise typer.BadParameter(str(error), param_hint="--plot") from error
+
+
+def _show(told: "Story", load: float) -> None:
+    from cli.story import CALM, OBJECTIVE_MS, RISES_S, RUSH, changed
+
     console = Console(highlight=False)
-    console.print("ranker: TF Serving on one L4 per instance.")
-    console.print("Real: the functions, the store, the push bodies, the google-cloud-run client.")
-    console.print("Simulated: Cloud Run, the traffic, the time.\n")
+    console.print(
+        "ranker: TF Serving on one L4 per instance, as somebody deployed it: --concurrency=60, --max-instances=3, --enable_batching."
+    )
+    console.print(f"Its owner told Trimtab: p99 within {OBJECTIVE_MS:g} ms, at most 16 instances, repair it when its trouble is explained.")
+    console.print("Real: the functions, the store, the push bodies, the google-cloud-run client, the decisions.")
+    console.print("Simulated: Cloud Run, TF Serving, the traffic, the time, and so every figure.\n")
+    rows = [Row(RISES_S, "traffic", f"rises from {CALM * load:,.0f} to {RUSH * load:,.0f} requests/s"), *_alerts(told), *_decisions(told)]
+    with console.capture() as captured:
+        console.print(_timeline(sorted(rows, key=lambda row: row.at_s)))
+    typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    console.print()
+    console.print(_compared(told.before, told.after))
+    quiet = sum(1 for each in told.run.decisions if not changed(each.decision))
+    console.print(
+        f"\n{told.run.platform_writes} writes to Cloud Run; {quiet} more decisions changed nothing and say why (--json has them)."
+    )
+
+
+def _alerts(told: "Story") -> list[Row]:
+    rows = [Row(each.opened_s, "alert", f"{each.signal} opens") for each in told.run.alerts]
+    return rows + [Row(each.closed_s, "alert", f"{each.signal} closes") for each in told.run.alerts if each.closed_s is not None]
+
+
+def _decisions(told: "Story") -> list[Row]:
+    from cli.story import changed, changes, why
+
+    rows = []
+    for each in told.run.decisions:
+        decision = each.decision
+        if not changed(decision):
+            continue
+        if decision.repair is not None and decision.repair.kind == "ask":
+            expected = decision.repair.repair.predicted.text
+            rows.append(
+                Row(each.at_s, "decision", f"repair, because {why(decision)}: {', '.join(changes(decision))}; expected: {expected}")
+            )
+        elif decision.repair is not None:
+            rows.append(Row(each.at_s, "effect", f"the repair is {decision.repair.repair.phase}: {why(decision)}"))
+        elif decision.rollout is not None:
+            rows.append(Row(each.at_s, "cloud run", ", ".join(changes(decision))))
+        else:
+            said = (f"{one.field} from {one.before} to {one.after}, because {one.reason}" for one in decision.changes)
+            rows.append(Row(each.at_s, "decision", "; ".join(said)))
+    return rows
+
+
+def _timeline(rows: list[Row]) -> Table:
+    from cli.steered import START
+
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("UTC", style="dim", no_wrap=True)
     table.add_column("who", no_wrap=True)
     table.add_column("what", overflow="fold")
-    for step in steps:
-        table.add_row(f"{START + timedelta(seconds=step.at_seconds):%H:%M}", WHO[step.who], step.what)
-    with console.capture() as captured:
-        console.print(table)
-    typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
-    last = steps[-1].data
-    console.print(
-        f"{last['cloud_run_writes']} Cloud Run writes in all; max {last['max_instance_count']}, "
-        f"{last['simulated_instances']} simulated instances run at the end."
-    )
+    for row in rows:
+        table.add_row(f"{START + timedelta(seconds=row.at_s):%H:%M}", row.who, row.what)
+    return table
+
+
+def _compared(before: "RunResult", after: "RunResult") -> Table:
+    from cli.story import OBJECTIVE_MS
+
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    table.add_column("simulated")
+    table.add_column("before (load rise to first write)", justify="right")
+    table.add_column("after (last 10 minutes)", justify="right")
+    rows = {
+        f"goodput (answered within {OBJECTIVE_MS:g} ms)": (_percent(before.goodput), _percent(after.goodput)),
+        "p99 of those answered": (_ms(before.p99_ms), _ms(after.p99_ms)),
+        "errors": (_errors(before), _errors(after)),
+        "rows of a batch": (_number(before.mean_batch), _number(after.mean_batch)),
+        "CPU busy": (_percent(before.cpu_busy), _percent(after.cpu_busy)),
+        "GPU busy": (_percent(before.gpu_busy), _percent(after.gpu_busy)),
+        "instances": (_number(before.mean_instances), _number(after.mean_instances)),
+        "$ per million good": (_number(before.usd_per_million_good), _number(after.usd_per_million_good)),
+    }
+    for name, (was, now) in rows.items():
+        table.add_row(name, was, now)
+    return table
+
+
+def _percent(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.1%}"
+
+
+def _ms(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:,.0f} ms"
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.2f}"
+
+
+def _errors(result: "RunResult") -> str:
+    return ", ".join(f"{share:.1%} {cause}" for cause, share in result.errors.items()) or "none"

@@ -1,125 +1,194 @@
-"""The demo's story, in virtual time on the local edition: a service at its cap, the alert, the change, the slow way down.
+"""The demo's incident: a service with the common bad advice under a load that rises, with Trimtab in the loop of the simulated world.
 
-Every step comes from the real functions; the story only moves the clock, posts what Cloud Monitoring would post and reads what
-came of it. All figures are simulated.
+Nothing is scripted but the beginning: the service as somebody deployed it, what its owner told Trimtab, and the load. Alert policies fire
+when their conditions hold, Trimtab sees bodies, logs and metrics as it would on Google Cloud, and writes through the real client.
 """
 
-import json
+import math
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from itertools import islice
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
-from cli.edition import LocalEdition
-from shared.local.clock import SeededIds, VirtualClock
-from shared.records.observed import Bounds
+from cli.steered import Decided, Steered, steered
+from shared.records.decision import Decision
+from shared.records.repair import Repair
 from shared.records.service import Autonomy, Objective, ScaleBounds, ServiceDocument, ServiceSpec
+from shared.records.serving import ServingSpec
 from shared.records.subject import ServiceId
-from shared.simulation.monitoring import notification
-from shared.simulation.platform import TRIMTAB
+from shared.rendering.collector_file import IMAGE
+from shared.simulation.world.results import RunResult
+from shared.simulation.world.settings import ModelTimes
+from shared.simulation.world.workload import Replay, Workload
 
 SERVICE = ServiceId(project="acme-ml", region="europe-west1", name="ranker")
-START = datetime(2026, 11, 30, 3, 0, tzinfo=UTC)
-CAP = 4
-RUSH = 6.0
-"""Instances that the traffic keeps busy in the rush: two more than the cap."""
-CALM = 2.0
-INCIDENT = "0.demo429"
-LONGEST_MINUTES = 120
+CALM, RUSH = 200.0, 2_400.0
+"""Requests per second before and after the rise, at load 1."""
+RISES_S, DURATION_S, AFTER_S, MINUTE_S = 300.0, 3_000.0, 600.0, 60.0
+OBJECTIVE_MS = 100.0
+LAG_S = 120.0
+"""How old a sample of a metric is before anybody can read it."""
+MOST, GPU_QUOTA = 16, 20
+MODEL = ModelTimes.affine(4.0, 0.25, host_ms=3.2, cpu_ms_per_request=6.0)
+"""A batch of b rows takes 4 + b / 4 ms, 3.2 of them on the CPU; each request is parsed and decoded for 6 ms before."""
+ADVICE = {
+    "name": SERVICE.resource_name,
+    "scaling": {"maxInstanceCount": 3},
+    "template": {
+        "maxInstanceRequestConcurrency": 60,
+        "nodeSelector": {"accelerator": "nvidia-l4"},
+        "gpuZonalRedundancyDisabled": True,
+        "containers": [
+            {
+                "image": "tensorflow/serving:2.19.0-gpu",
+                "args": [
+                    "--port=8500",
+                    "--rest_api_port=8501",
+                    "--model_name=ranker",
+                    "--model_base_path=gs://acme-models/ranker",
+                    "--enable_batching",
+                    "--monitoring_config_file=/monitoring.config",
+                ],
+                "ports": [{"name": "h2c", "containerPort": 8500}],
+                "resources": {"limits": {"cpu": "4", "memory": "16Gi", "nvidia.com/gpu": "1"}},
+            },
+            {"name": "collector", "image": IMAGE, "resources": {"limits": {"cpu": "1", "memory": "512Mi"}}},
+        ],
+    },
+}
+"""The service as it was deployed: concurrency "2-3x cores = 50-75", batching switched on and never set, the server's own 16 threads.
+Google's Prometheus sidecar brings TF Serving's metrics to Cloud Monitoring."""
 
 
-class Step(NamedTuple):
-    """One line of the story."""
-
-    at_seconds: int
-    who: Literal["world", "monitoring", "decision", "cloud-run"]
-    what: str
-    data: dict[str, Any]
-
-
-def spec() -> ServiceDocument:
-    """The owner's spec: up to 10 instances, up to 9 dollars an hour, and Trimtab may act."""
-    wish = ServiceSpec(scale=ScaleBounds(max_instance_count=10), objective=Objective(usd_per_hour=9.0), autonomy=Autonomy.ACT)
+def document() -> ServiceDocument:
+    """What the owner told Trimtab: leave it alone unless it is in trouble that is explained, then mend it; at most 16 instances."""
+    serving = ServingSpec.model_validate(
+        {
+            "image": "tensorflow/serving:2.19.0-gpu",
+            "model": {"name": "ranker", "uri": "gs://acme-models/ranker", "version": 7},
+            "accelerator": "nvidia-l4",
+            "gpu_zonal_redundancy": False,
+            "cpu": "4",
+            "memory": "16Gi",
+            "take_over": "to-repair",
+        }
+    )
+    wish = ServiceSpec(
+        scale=ScaleBounds(max_instance_count=MOST),
+        objective=Objective(p99_ms=OBJECTIVE_MS),
+        autonomy=Autonomy.ACT,
+        serving=serving,
+    )
     return ServiceDocument(id=SERVICE, spec=wish)
 
 
-class Teller:
-    """Tells the story: moves the clock by minutes and reports whatever changed since it last looked."""
+@dataclass(frozen=True)
+class Story:
+    """The run, and the two spans that are compared."""
 
-    def __init__(self, edition: LocalEdition, clock: VirtualClock) -> None:
-        self._edition = edition
-        self._clock = clock
-        self._decisions: set[str] = set()
-        self._writes = 0
-        self._instances = -1
-
-    def tell(self) -> Iterator[Step]:
-        """The steps in order, until the service rests again."""
-        self._edition.adopt(spec(), Bounds(max_instance_count=CAP), demand=RUSH)
-        yield self._step("world", f"simulated traffic wants {RUSH:g} instances, Cloud Run allows {CAP}", self._edition.status(SERVICE))
-        yield from self._minute()
-        opened = self._clock.now()
-        for delivery in ("delivered", "delivered a second time"):
-            yield self._step("monitoring", f"alert open, {delivery}: requests answered 429", {"incident_id": INCIDENT, "state": "open"})
-            self._post("open", opened)
-            yield from self._news()
-        closed = False
-        for minute in range(LONGEST_MINUTES):
-            yield from self._minute()
-            if not closed and minute > 2 and not self._edition.world.load.shortage(SERVICE) and self._instances >= RUSH:  # noqa: PLR2004
-                closed = True
-                yield self._step(
-                    "monitoring", "alert closed: no request was refused any more", {"incident_id": INCIDENT, "state": "closed"}
-                )
-                self._post("closed", opened)
-                yield from self._news()
-                self._edition.world.load.set_demand(SERVICE, CALM)
-                yield self._step("world", f"the rush is over: simulated traffic wants {CALM:g} instances", self._edition.status(SERVICE))
-            if closed and self._rests():
-                break
-        yield self._step(
-            "world", "at rest where it began; nothing is looked at more often than every ten minutes", self._edition.status(SERVICE)
-        )
-
-    def _post(self, state: Literal["open", "closed"], opened: datetime) -> None:
-        body = notification(SERVICE, INCIDENT, state, started_at=opened, now=self._clock.now())
-        self._edition.bus.publish("alerts", json.dumps(body).encode())
-        self._edition.bus.run_until_idle()
-
-    def _minute(self) -> Iterator[Step]:
-        self._clock.advance(60)
-        self._edition.tick()
-        self._edition.bus.run_until_idle()
-        yield from self._news()
-
-    def _news(self) -> Iterator[Step]:
-        status = self._edition.status(SERVICE)
-        writes = [write for write in self._edition.world.cloud_run.write_log if write.principal == TRIMTAB]
-        fresh = iter(writes[self._writes :])
-        self._writes = len(writes)
-        for decision in reversed(self._edition.store.decisions(SERVICE, limit=20)):
-            if decision.decision_id not in self._decisions:
-                self._decisions.add(decision.decision_id)
-                yield self._step("decision", decision.explanation, decision.to_stored())
-                for write in islice(fresh, 1 if decision.act_id else 0):
-                    yield self._step("cloud-run", f"{', '.join(write.mask)} written, generation {write.generation}", status)
-        running = self._edition.world.load.running(SERVICE)
-        if running != self._instances:
-            allowed = status["max_instance_count"]
-            if self._instances >= 0:
-                yield self._step("world", f"{running} simulated instances run, {allowed} are allowed", status)
-            self._instances = running
-
-    def _rests(self) -> bool:
-        state = self._edition.store.read(SERVICE).state
-        return state is not None and state.next_look_at is None
-
-    def _step(self, who: Literal["world", "monitoring", "decision", "cloud-run"], what: str, data: dict[str, Any]) -> Step:
-        return Step(int((self._clock.now() - START).total_seconds()), who, what, data)
+    run: Steered
+    first_write_s: float | None
+    before: RunResult
+    """From the rise of the load to Trimtab's first write."""
+    after: RunResult
+    """The last ten minutes."""
 
 
-def tell() -> Iterator[Step]:
-    """The whole story on a fresh local edition."""
-    clock = VirtualClock(START)
-    with LocalEdition(":memory:", clock, SeededIds(clock)) as edition:
-        yield from Teller(edition, clock).tell()
+def tell(*, seed: int, load: float) -> Story:
+    """Run the incident; all figures are simulated, and the same seed and load give the same ones."""
+    run = steered(
+        ADVICE,
+        document(),
+        MODEL,
+        Workload(Replay((0.0, RISES_S), (CALM * load, RUSH * load))),
+        good_ms=OBJECTIVE_MS,
+        seed=seed,
+        duration_s=DURATION_S,
+        lag_s=LAG_S,
+        gpu_quota=GPU_QUOTA,
+    )
+    first = min((write.at_s for write in run.writes), default=None)
+    ends = DURATION_S - AFTER_S if first is None else max(math.floor(first / MINUTE_S) * MINUTE_S, RISES_S + MINUTE_S)
+    return Story(run, first, run.span(RISES_S, ends), run.span(DURATION_S - AFTER_S))
+
+
+def as_json(story: Story) -> dict[str, Any]:
+    """The story for programs."""
+    return {
+        "simulated": True,
+        "before": figures(story.before),
+        "after": figures(story.after),
+        "decisions": [_decision(each, story) for each in story.run.decisions],
+        "platform_writes": story.run.platform_writes,
+    }
+
+
+def figures(result: RunResult) -> dict[str, float | None]:
+    """The figures of a span that are compared."""
+    return {
+        "goodput": result.goodput,
+        "p99_ms": result.p99_ms,
+        "error_ratio": math.fsum(result.errors.values()),
+        "mean_batch": result.mean_batch,
+        "gpu_busy": result.gpu_busy,
+        "usd_per_million_good": result.usd_per_million_good,
+    }
+
+
+def changed(decision: Decision) -> bool:
+    """Whether it did more than to note something."""
+    return bool(decision.changes) or decision.rollout is not None or decision.repair is not None
+
+
+def changes(decision: Decision) -> tuple[str, ...]:
+    """What it changes, in real names."""
+    said = [f"{each.field} from {each.before} to {each.after}" for each in decision.changes]
+    if decision.rollout is not None:
+        said.append(f"{decision.rollout.kind} {decision.rollout.revision}")
+    if decision.repair is not None and decision.repair.kind == "ask":
+        said += decision.repair.repair.changes
+    return tuple(said)
+
+
+def why(decision: Decision) -> str:
+    """Why it changed what it changed; of one that changed nothing, the whole of it."""
+    said = [each.reason for each in decision.changes]
+    if decision.rollout is not None:
+        said.append(decision.rollout.reason)
+    if decision.repair is not None and decision.repair.kind == "ask":
+        said.append(decision.repair.repair.why)
+    if decision.repair is not None and decision.repair.kind == "judge":
+        said.append(decision.repair.repair.outcome)
+    return "; ".join(said) or decision.explanation
+
+
+def outcome(decision: Decision, story: Story) -> str:
+    """What became of it."""
+    if decision.repair is not None:
+        ended = next(_judged(story, decision.repair.repair), None)
+        return "not judged yet" if ended is None else f"{ended.phase.value}: {ended.outcome}"
+    if not changed(decision):
+        return "nothing changed"
+    return "written" if decision.act_id is not None else "shown only"
+
+
+def _judged(story: Story, repair: Repair) -> Iterator[Repair]:
+    """How a repair ended, the last word first."""
+    for each in reversed(story.run.decisions):
+        change = each.decision.repair
+        if change is not None and change.kind == "judge" and change.repair.repair_id == repair.repair_id:
+            yield change.repair
+
+
+def _decision(each: Decided, story: Story) -> dict[str, Any]:
+    decision = each.decision
+    cause = decision.repair.repair.cause if decision.repair is not None else None
+    if cause is None and decision.diagnosis is not None and decision.diagnosis.causes:
+        cause = decision.diagnosis.causes[0].cause
+    return {
+        "at_s": each.at_s,
+        "trigger": ", ".join(decision.signals) or decision.trigger,
+        "cause": cause,
+        "changes": list(changes(decision)),
+        "why": why(decision),
+        "outcome": outcome(decision, story),
+    }

@@ -206,6 +206,9 @@ _BOUNDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "string_too_long": lambda limit: f"{limit['max_length']} characters or fewer",
     "too_short": lambda limit: f"{limit['min_length']} entries or more",
     "too_long": lambda limit: f"{limit['max_length']} entries or fewer",
+    "multiple_of": lambda limit: f"a multiple of {limit['multiple_of']:g}",
+    "union_tag_invalid": lambda limit: f"a {limit['discriminator'].strip(chr(39))} of {limit['expected_tags'].replace(chr(39), '')}",
+    "union_tag_not_found": lambda limit: f"a {limit['discriminator'].strip(chr(39))} in it, which says what it is",
     "string_pattern_mismatch": lambda limit: f"a text that matches {limit['pattern']}",
 }
 

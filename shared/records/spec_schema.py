@@ -56,27 +56,27 @@ def documented(owner: type | ModuleType) -> dict[str, str]:
     return found
 
 
-def json_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a spec's file, with the meaning of every field and value."""
-    schema = SpecFile.model_json_schema()
+def json_schema(file: type[BaseModel] = SpecFile, *, schema_id: str = SCHEMA_ID, title: str = "Trimtab spec") -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a file, of a spec's if none is said, with the meaning of every field and value."""
+    schema = file.model_json_schema()
     definitions = schema.pop("$defs")
-    owners = dict(_owners(SpecFile))
+    owners = dict(_owners(file))
     for name, definition in definitions.items():
         _describe(definition, owners[name])
-    _describe(schema, SpecFile)
+    _describe(schema, file)
     schema.pop("title")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": SCHEMA_ID,
-        "title": "Trimtab spec",
+        "$id": schema_id,
+        "title": title,
         **schema,
         "$defs": definitions,
     }
 
 
-def field_rows() -> list[FieldRow]:
-    """Every field of the file, inner ones behind the field that holds them."""
-    schema = json_schema()
+def field_rows(schema: dict[str, Any] | None = None) -> list[FieldRow]:
+    """Every field of the file, of a spec's if no schema is given, inner ones behind the field that holds them."""
+    schema = json_schema() if schema is None else schema
     return list(_rows(schema, schema["$defs"], ""))
 
 
@@ -94,7 +94,7 @@ def _owners(owner: Any) -> Iterator[tuple[str, type[BaseModel] | type[Enum]]]:
 
 
 def _describe(definition: dict[str, Any], owner: type[BaseModel] | type[Enum]) -> None:
-    said = documented(owner)
+    said = _said(owner)
     summary = " ".join((inspect.getdoc(owner) or "").split())
     if issubclass(owner, Enum):
         values = " ".join(f"{member.value}: {said[name]}" for name, member in owner.__members__.items() if name in said)
@@ -107,6 +107,12 @@ def _describe(definition: dict[str, Any], owner: type[BaseModel] | type[Enum]) -
         if meaning is not None:
             # A file has no None: leaving the field out says the same.
             field["description"] = re.sub(r"\bNone\b", "unset", meaning)
+
+
+def _said(owner: type) -> dict[str, str]:
+    """The docstrings of a record's fields, those that it inherits included."""
+    ours = [each for each in reversed(owner.__mro__) if each.__module__.split(".")[0] == "shared"]
+    return {name: text for each in ours for name, text in documented(each).items()}
 
 
 def _rows(definition: dict[str, Any], definitions: dict[str, Any], above: str) -> Iterator[FieldRow]:
@@ -153,7 +159,7 @@ def _type(field: dict[str, Any], definitions: dict[str, Any]) -> str:
         case "integer" | "number" as kind:
             return f"{'whole number' if kind == 'integer' else 'number'}{_range(field)}"
         case "array":
-            return f"list of {_type(field['items'], definitions)}"
+            return _array(field, definitions)
         case "object":
             values = next(iter(field.get("patternProperties", {}).values()), field.get("additionalProperties", True))
             return "mapping" if values is True else f"mapping of names to {_type(values, definitions)}"
@@ -164,6 +170,12 @@ def _type(field: dict[str, Any], definitions: dict[str, Any]) -> str:
         case "null":
             return "`null`"
     return "anything"
+
+
+def _array(field: dict[str, Any], definitions: dict[str, Any]) -> str:
+    if "prefixItems" in field:
+        return f"[{', '.join(_type(each, definitions) for each in field['prefixItems'])}]"
+    return f"list of {_type(field['items'], definitions)}"
 
 
 _HUGE = 2**62

@@ -1,10 +1,10 @@
 # Trimtab. `make help` lists what there is; `make demo` and `make test` need nothing but Python 3.11+ and a package index.
 PYTHON ?= python3
 BIN := .venv/bin
-CHECKED := shared cli functions tests docs/generate.py
+CHECKED := shared cli functions tests docs/generate.py docs/cost_page.py docs/terraform_pages.py
 
 .DEFAULT_GOAL := help
-.PHONY: help test demo check format bench docs lock clean
+.PHONY: help test demo check format bench bench-tf docs package deploy lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-zA-Z._-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -18,7 +18,7 @@ help: ## List the targets
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
-demo: .venv/installed ## One service at its cap: the alert, the decision, the write, the slow way down (simulated Cloud Run)
+demo: .venv/installed ## Common bad advice under a rising load: alerts, cause, repair, measured effect, a picture (all simulated)
 	$(BIN)/trimtab demo
 
 test: .venv/installed ## All tests; those that need an emulator skip with a reason where its jar is absent
@@ -38,12 +38,30 @@ format: .venv/installed ## Format and fix what can be fixed
 bench: .venv/installed ## Measure side by side and print the table that docs/benchmarks.md holds
 	$(BIN)/python -m tests.benchmarks
 
+.venv-tf/installed: requirements/bench-tf.txt
+	$(PYTHON) -m venv .venv-tf
+	.venv-tf/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench-tf.txt
+	touch $@
+
+bench-tf: .venv/installed .venv-tf/installed ## Against TensorFlow's own batch scheduler on this CPU (2 GB in .venv-tf); docs/benchmarks-tf.md
+	$(BIN)/python -m tests.benchmarks.tf --tensorflow .venv-tf/bin/python
+
 docs: .venv/installed ## Regenerate docs/reference from the code
 	$(BIN)/python docs/generate.py
+
+package: .venv/installed ## The archive of all functions, in build/: the same source makes the same bytes; prints its path
+	@$(BIN)/python -m cli.package
+
+deploy: .venv/installed ## Package, plan and apply: make deploy PROJECT=acme-ml REGION=europe-west1; Terraform shows the plan and asks
+	@test -n '$(PROJECT)' && test -n '$(REGION)' || { echo 'make deploy PROJECT=... REGION=...: both must be given' >&2; exit 2; }
+	terraform -chdir=terraform init -input=false
+	archive="$$($(BIN)/python -m cli.package)" && \
+	  terraform -chdir=terraform apply -var "archive=$$archive" -var 'project_id=$(PROJECT)' -var 'region=$(REGION)'
 
 lock: ## Resolve the dependencies anew, with hashes (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-emit-index-url --no-emit-find-links --extra dev pyproject.toml -o requirements/dev.txt
 	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-emit-index-url --no-emit-find-links -c requirements/dev.txt pyproject.toml -o requirements/functions.txt
+	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-emit-index-url --no-emit-find-links -c requirements/dev.txt --extra bench-tf pyproject.toml -o requirements/bench-tf.txt
 
 clean: ## Remove what was made here
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf .venv .venv-tf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

@@ -8,7 +8,11 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command as command_of
 
-COMMANDS = ("demo", "local", "lint", "diagnose", "explain", "read", "render", "plan", "adopt", "parked", "send", "redrive", "discard")
+COMMANDS = (
+    *("demo", "local", "lint", "diagnose", "explain", "simulate", "read"),
+    *("render", "plan", "adopt", "parked", "send", "redrive", "discard"),
+    *("doctor", "init"),
+)
 """In the order of the help; each is a function of its name in the module of its name, `cli.send` has three."""
 _MODULES = {"redrive": "send", "discard": "send"}
 

@@ -13,7 +13,9 @@ from collections.abc import Iterable
 from enum import EnumType
 from pathlib import Path
 
+from cost_page import costs_page
 from pydantic import BaseModel
+from terraform_pages import terraform_pages
 
 from cli.explaining import NEW_REVISION
 from cli.main import COMMANDS
@@ -21,6 +23,7 @@ from shared.control import conditions, remedies, timing
 from shared.diagnose.cause_catalog import CAUSE_GROUPS
 from shared.diagnose.known import KnownCause, KnownRemedy
 from shared.diagnose.remedy_catalog import REMEDY_GROUPS
+from shared.doctor.finding import CHECKS, Level
 from shared.lint.catalog import GROUPS, Code
 from shared.records import (
     commands,
@@ -41,6 +44,7 @@ from shared.records import (
 from shared.records.command_schema import command_schema
 from shared.records.spec_schema import documented, field_rows, json_schema
 from shared.settings import PREFIX, Settings
+from shared.simulation.scenario_schema import load_rows, scenario_rows, scenario_schema
 from shared.tfserving.flags import BY_NAME
 
 ROOT = Path(__file__).parent.parent
@@ -100,6 +104,24 @@ def spec_page() -> str:
         + f"\n## Flags\n\n{FLAGS_INTRO}\n"
         + table(("flag", "kind", "TF Serving's default", "note"), flags)
     )
+
+
+SCENARIO_INTRO = """What `trimtab simulate` simulates. `docs/examples/scenario.yaml` is one; `scenario.schema.json` beside this page is its
+JSON Schema (draft 2020-12) for editors. Whatever is not written has its default. `service` is one of `spec`, `spec_file`, `gcloud` and
+`gcloud_file`; the fields of a spec are in [spec.md](spec.md). Files that are named are in the scenario's folder or below it.
+"""
+
+
+def scenario_page() -> str:
+    """docs/reference/scenario.md."""
+    head = ("field", "type", "default", "meaning")
+    fields = table(head, ((f"`{row.path}`", row.type, _shown_default(row.default), row.meaning) for row in scenario_rows()))
+    kinds = []
+    for kind, (meaning, rows) in load_rows().items():
+        own = table(head, ((f"`{row.path}`", row.type, _shown_default(row.default), row.meaning) for row in rows))
+        kinds.append(f"### {kind}\n\n{meaning}\n\n{own}" if kind else own)
+    said = "Rates are rows a second, over all requests. Times count from the end of the warm-up. Every kind has these:\n\n"
+    return f"# Scenario\n\n{NOTE}{SCENARIO_INTRO}\n{fields}\n## Workload\n\n{said}" + "\n".join(kinds)
 
 
 def _shown_default(default: str) -> str:
@@ -234,6 +256,21 @@ def _remedy(remedy: KnownRemedy) -> str:
     )
 
 
+DOCTOR_INTRO = """What `trimtab doctor` looks at. A check that says nothing holds; what could not be looked at is `unknown`, which is
+neither. The guide is [guides/doctor.md](../guides/doctor.md).
+"""
+
+
+def doctor_page() -> str:
+    """docs/reference/doctor.md."""
+    levels = table(("level", "meaning"), ((f"`{level.value}`", documented(Level)[level.name]) for level in Level))
+    return (
+        f"# Doctor\n\n{NOTE}{DOCTOR_INTRO}\n"
+        + table(("check", "what holds"), ((f"`{check}`", said) for check, said in CHECKS.items()))
+        + f"\n{levels}"
+    )
+
+
 def commands_page() -> str:
     """docs/reference/commands.md: what `--help` prints."""
     parts = []
@@ -270,6 +307,8 @@ def pages() -> dict[Path, str]:
         REFERENCE / "settings.md": settings_page(),
         REFERENCE / "spec.md": spec_page(),
         REFERENCE / "spec.schema.json": json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n",
+        REFERENCE / "scenario.md": scenario_page(),
+        REFERENCE / "scenario.schema.json": json.dumps(scenario_schema(), indent=2, ensure_ascii=False) + "\n",
         REFERENCE / "command.schema.json": json.dumps(command_schema(), indent=2, ensure_ascii=False) + "\n",
         REFERENCE / "timing.md": timing_page(),
         REFERENCE / "conditions.md": conditions_page(),
@@ -281,10 +320,13 @@ def pages() -> dict[Path, str]:
         REFERENCE / "causes.md": causes_page(),
         REFERENCE / "remedies.md": remedies_page(),
         REFERENCE / "commands.md": commands_page(),
+        REFERENCE / "doctor.md": doctor_page(),
         REFERENCE / "denials.md": enumeration("Denials", "Why a wanted change was not made.", plan.DenialCode),
         REFERENCE / "parked.md": enumeration("Park codes", "Why an event is parked.", parked.ParkCode),
         REFERENCE / "autonomy.md": enumeration("Autonomy", "How far Trimtab may go with a service.", service.Autonomy),
         readme_path: readme(readme_path.read_text()),
+        ROOT / "docs" / "costs.md": costs_page(),
+        **terraform_pages(),
     }
 
 

@@ -15,6 +15,7 @@ from shared.clock import SystemClock, SystemIds
 from shared.settings import Settings
 
 if TYPE_CHECKING:
+    from shared.doctor.picture import Picture
     from shared.gcp.firestore_store import FirestoreStore
     from shared.handlers.audit import AuditPorts
     from shared.handlers.command_work import CommandPorts
@@ -200,6 +201,17 @@ def cloud_run(settings: Settings) -> TemplatePlatform:
     from shared.gcp.cloud_run import CloudRunPlatform
 
     return CloudRunPlatform(SystemClock(), endpoint=settings.cloud_run_endpoint, rest_endpoint=settings.cloud_run_rest_endpoint)
+
+
+def project_picture(project: str, *, database: str, archive: str | None) -> Picture:
+    """What a project has of a deployment, read over Google's APIs with the environment's credentials.
+
+    Raises:
+        NoCredentialsError: the environment has none.
+    """
+    from shared.gcp.project_look import look
+
+    return look(project, SystemClock(), database=database, archive=archive)
 
 
 def _metrics(settings: Settings) -> Metrics | None:

@@ -68,7 +68,7 @@ _MAX_DEPTH = 30
 def read_plan(document: Mapping[str, Any]) -> tuple[tuple[str, Described], ...]:
     """Address and service of every google_cloud_run_v2_service and google_cloud_run_service that the plan makes or keeps."""
     found: list[tuple[str, Described]] = []
-    for address, kind, values in _resources(document):
+    for address, kind, values in resources(document):
         if kind == V2_SERVICE:
             found.append((address, _v2(address, values)))
         elif kind == V1_SERVICE:
@@ -78,10 +78,10 @@ def read_plan(document: Mapping[str, Any]) -> tuple[tuple[str, Described], ...]:
 
 def alert_policies(document: Mapping[str, Any]) -> tuple[tuple[str, Mapping[str, Any]], ...]:
     """Address and values of every google_monitoring_alert_policy of the plan."""
-    return tuple((address, values) for address, kind, values in _resources(document) if kind == ALERT_POLICY)
+    return tuple((address, values) for address, kind, values in resources(document) if kind == ALERT_POLICY)
 
 
-def _resources(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+def resources(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """Address, type and values of every managed resource: of a plan as it will be, of a state as it is."""
     holder = document.get("planned_values") or document.get("values")
     modules = [holder.get("root_module")] if isinstance(holder, Mapping) else []

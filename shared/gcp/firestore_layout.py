@@ -24,7 +24,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from google.cloud.firestore import SERVER_TIMESTAMP, Client, DocumentReference, DocumentSnapshot
 from pydantic import TypeAdapter, ValidationError
@@ -43,50 +43,6 @@ ACT_SLOT_TTL_SECONDS = 24 * 3600
 """Act slots count in their own minute only; a day leaves something to look at."""
 ERROR_LIMIT_CHARACTERS = 1_024
 BODY_LIMIT_CHARACTERS = 64 * 1024
-
-REQUIRED_INDEXES: Final = (
-    ("state", ("next_look_at ASCENDING",), "COLLECTION_GROUP"),
-    ("state", ("usd_per_hour_at_max ASCENDING",), "COLLECTION_GROUP"),
-    ("facts", ("created_at ASCENDING",), "COLLECTION_GROUP"),
-    ("model_state", ("next_look_at ASCENDING",), "COLLECTION_GROUP"),
-    ("uploads", ("created_at ASCENDING",), "COLLECTION_GROUP"),
-)
-"""Indexes that production must create (collection group, fields, query scope); the emulator needs none.
-
-All are single-field indexes with collection-group scope, which Firestore does not build by itself. The other queries live on the
-single-field indexes it does build: `facts.created_at`, `services.sweep_slot`, `services.committed_at`, `services.model_uri`, `acts.minute`,
-`decisions.decided_at`, `parked.parked_at` (collection scope).
-"""
-
-UNINDEXED_FIELDS: Final = (
-    ("services", "record"),
-    ("commands", "record"),
-    ("facts", "record"),
-    ("state", "record"),
-    ("state", "committed_at"),
-    ("decisions", "record"),
-    ("uploads", "record"),
-    ("uploads", "uri"),
-    ("model_state", "record"),
-    ("model_state", "uri"),
-    ("model_state", "listed_at"),
-    ("model_state", "committed_at"),
-    ("fleet", "record"),
-    ("fleet", "committed_at"),
-    ("fleet", "at"),
-    ("parked", "body"),
-    ("parked", "attributes"),
-)
-"""Fields (collection group, field) that no query needs: exempt them, or every commit pays for hundreds of index entries."""
-
-TTL_FIELDS: Final = (
-    ("facts", "expire_at"),
-    ("commands", "expire_at"),
-    ("uploads", "expire_at"),
-    ("decisions", "expire_at"),
-    ("acts", "expire_at"),
-)
-"""Fields (collection group, field) on which production must switch time-to-live on."""
 
 _R = TypeVar("_R", bound=Record)
 _T = TypeVar("_T")

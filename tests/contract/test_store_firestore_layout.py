@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from google.cloud import firestore
 
-from shared.gcp.firestore_layout import REQUIRED_INDEXES, TTL_FIELDS, UNINDEXED_FIELDS, position_of, read_position
+from shared.deployment import REQUIRED_INDEXES, TTL_FIELDS, UNINDEXED_FIELDS
+from shared.gcp.firestore_layout import position_of, read_position
 from shared.records.decision import DECISION_TTL_SECONDS
 from shared.records.facts import FACT_TTL_SECONDS
 from shared.records.fleet import ActSlot, Fleet

@@ -35,6 +35,7 @@ class JsonDoor:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # head and body are two writes: the second would wait for an acknowledgement
 
             def _reply(self) -> None:
                 parts = urlsplit(self.path)

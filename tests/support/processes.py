@@ -25,6 +25,7 @@ from typing import Any
 from google.cloud import firestore
 
 from shared.clock import SystemClock
+from shared.deployment import source_file
 from shared.events.wake import encode_wake
 from shared.gcp.firestore_store import FirestoreStore
 from shared.local.cloud_run_door import CloudRunDoor
@@ -73,12 +74,25 @@ QUIET_SECONDS = 1.5
 LOG_TAIL_CHARACTERS = 6_000
 
 
-class FunctionProcess:
-    """One function under functions-framework, at a port that stays its own through restarts."""
+@dataclass(frozen=True)
+class Unpacked:
+    """An archive that was unpacked into `folder`, with its requirements in the environment of `python`."""
 
-    def __init__(self, name: str, environment: Mapping[str, str], logs: Path) -> None:
+    folder: Path
+    python: Path
+
+
+class FunctionProcess:
+    """One function under functions-framework, at a port that stays its own through restarts.
+
+    From the source tree, or from an unpacked archive as the buildpack starts it: `functions-framework` in the archive's folder, all else
+    by the environment.
+    """
+
+    def __init__(self, name: str, environment: Mapping[str, str], logs: Path, archive: Unpacked | None = None) -> None:
         self.name = name
         self.port = _quiet_port()
+        self._archive = archive
         self._environment = dict(environment)
         self._log = logs / f"{name}.log"
         self._log.touch()
@@ -86,17 +100,25 @@ class FunctionProcess:
 
     def launch(self) -> None:
         """Begin to start it; `wait_until_up` says when it serves."""
-        command = [
-            str(Path(sys.executable).parent / "functions-framework"),
-            *("--target", self.name),
-            *("--source", f"functions/{self.name}/main.py"),
-            *("--signature-type", "http"),
-            *("--host", "127.0.0.1"),
-            *("--port", str(self.port)),
-        ]
+        python, folder, source = Path(sys.executable), ROOT, f"functions/{self.name}/main.py"
+        if self._archive is not None:
+            python, folder, source = self._archive.python, self._archive.folder, source_file(self.name)
+        environment = self._environment | {
+            "FUNCTION_TARGET": self.name,
+            "FUNCTION_SOURCE": source,
+            "FUNCTION_SIGNATURE_TYPE": "http",
+            "HOST": "127.0.0.1",
+            "PORT": str(self.port),
+        }
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                command, env=self._environment, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                [str(python.parent / "functions-framework")],
+                env=environment,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
 
     def wait_until_up(self) -> None:
@@ -178,7 +200,7 @@ class Emulators:
 class Deployment:
     """Everything, running: the processes, their topics and subscriptions, the store, the simulated Cloud Run."""
 
-    def __init__(self, emulators: Emulators, logs: Path, stack: contextlib.ExitStack) -> None:
+    def __init__(self, emulators: Emulators, logs: Path, stack: contextlib.ExitStack, archive: Unpacked | None = None) -> None:
         self.project = fresh_project()
         self.clock = SystemClock()
         # Quick, so that the look right after a write finds it in force and no test waits for a tick only for that.
@@ -212,7 +234,7 @@ class Deployment:
             "PUBSUB_EMULATOR_HOST": self.pubsub_gate.host,
         }
         environment = _plain_environment() | settings
-        self.functions = {name: FunctionProcess(name, environment, logs) for name in TOPICS.values()}
+        self.functions = {name: FunctionProcess(name, environment, logs, archive) for name in TOPICS.values()}
         for function in self.functions.values():
             stack.callback(function.stop)
             function.launch()
@@ -412,10 +434,10 @@ def _plain_environment() -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def deployed(emulators: Emulators, logs: Path) -> Iterator[Deployment]:
+def deployed(emulators: Emulators, logs: Path, archive: Unpacked | None = None) -> Iterator[Deployment]:
     """Start everything, and stop it whatever happens."""
     with contextlib.ExitStack() as stack:
-        deployment = Deployment(emulators, logs, stack)
+        deployment = Deployment(emulators, logs, stack, archive)
         yield deployment
     for function in deployment.functions.values():
         assert not function._answers(), f"the function {function.name} still answers after it was stopped"

@@ -1,0 +1,170 @@
+"""`trimtab doctor`: what a deployment lacks, or what a plan would lack, and the command that mends it. Nothing is written."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.shown import EXIT_WRONG, one_line, stop
+
+if TYPE_CHECKING:
+    from shared.doctor.finding import Finding
+    from shared.doctor.picture import Picture
+    from shared.records.subject import ServiceId
+
+EXIT_FINDINGS = 1
+PLAN_LIMIT_BYTES = 128 * 2**20
+FORMS = "a project's id: 6 to 30 lower case letters, digits and hyphens, a letter first"
+
+
+def doctor(
+    project: Annotated[str | None, typer.Option(help="Look at this project, with the environment's credentials.")] = None,
+    plan: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Look at a Terraform plan, offline: `terraform show -json PLAN > FILE`.")
+    ] = None,
+    spec: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A spec whose service Trimtab owns, for --plan alone; may be given often."),
+    ] = None,
+    database: Annotated[str, typer.Option(help="The Firestore database of the deployment.")] = "(default)",
+    archive: Annotated[str | None, typer.Option(help="The archive that should run, as `make package` named it.")] = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")] = False,
+) -> None:
+    """Say what a deployment lacks, why it matters, and the command that mends it. Reads only.
+
+    With --project and --plan together the plan says which services Terraform writes, and everything else comes from the project.
+
+    Exit code 0: nothing found. 1: something is wrong. 2: wrong usage, or something could not be looked at and nothing else is wrong.
+    """
+    from shared.doctor.examining import examine
+
+    if project is None and plan is None:
+        stop("--project or --plan: give one: a project to look at, or a plan")
+    if project is not None and spec:
+        stop("--spec: with --project the specs are those in its database: leave it out")
+    document = None if plan is None else _document(plan)
+    specs = tuple(_owned(path) for path in spec or ())
+    name = None if archive is None else Path(archive).name
+    picture = _planned(plan, document, specs) if project is None else _looked_at(project, database, name, plan, document)
+    findings = examine(picture)
+    if as_json:
+        typer.echo(json.dumps(_object(picture, findings), indent=2, ensure_ascii=False))
+    else:
+        for line in _text(picture, findings):
+            typer.echo(line)
+    raise typer.Exit(_code(findings))
+
+
+def _document(plan: Path) -> dict[str, Any]:
+    try:
+        with plan.open("rb") as file:
+            raw = file.read(PLAN_LIMIT_BYTES + 1)
+        if len(raw) > PLAN_LIMIT_BYTES:
+            stop(f"{plan}: more than {PLAN_LIMIT_BYTES:,} bytes: no plan is that large")
+        found = json.loads(raw)
+    except OSError as error:
+        stop(f"{plan}: cannot be read: {error.strerror or type(error).__name__}")
+    except (ValueError, RecursionError):
+        stop(f"{plan}: no JSON: want the output of `terraform show -json PLAN`")
+    if not isinstance(found, dict):
+        stop(f"{plan}: no JSON object: want the output of `terraform show -json PLAN`")
+    return found
+
+
+def _owned(path: Path) -> "ServiceId":
+    from cli.spec_input import spec_of
+
+    return spec_of(path).service
+
+
+def _planned(plan: Path | None, document: dict[str, Any] | None, owned: "Sequence[ServiceId]") -> "Picture":
+    from shared.doctor.plan import NoPlanError, read_picture
+
+    try:
+        return read_picture(document or {}, owned=owned)
+    except NoPlanError as error:
+        stop(f"{plan}: {error}")
+
+
+def _looked_at(project: str, database: str, archive: str | None, plan: Path | None, document: dict[str, Any] | None) -> "Picture":
+    """The project; of a plan, which of its services Terraform writes."""
+    import re
+
+    from shared import wiring
+    from shared.doctor.picture import Served
+    from shared.gcp.project_calls import NoCredentialsError
+
+    if not re.fullmatch(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", project):
+        stop(f"--project {one_line(project, 80)}: want {FORMS}")
+    try:
+        picture = wiring.project_picture(project, database=database, archive=archive)
+    except NoCredentialsError as error:
+        stop(f"{one_line(str(error))}\nsign in with: gcloud auth application-default login", EXIT_WRONG)
+    if document is None:
+        return picture
+    services = dict(picture.services)
+    for service, planned in _planned(plan, document, ()).services.items():
+        there = services.get(service)
+        if isinstance(planned, Served) and isinstance(there, Served):
+            services[service] = replace(there, terraform=planned.terraform, v1=planned.v1, changed=planned.changed)
+    return replace(picture, services=services)
+
+
+def _code(findings: "Sequence[Finding]") -> int:
+    from shared.doctor.finding import Level
+
+    if any(finding.level is not Level.UNKNOWN for finding in findings):
+        return EXIT_FINDINGS
+    return EXIT_WRONG if findings else 0
+
+
+def _object(picture: "Picture", findings: "Sequence[Finding]") -> dict[str, Any]:
+    from shared.doctor.finding import CHECKS
+
+    return {
+        "project": picture.project,
+        "source": picture.source.value,
+        "findings": [
+            {"check": each.check, "level": each.level.value, "what": each.what, "why": each.why, "mend": each.mend} for each in findings
+        ],
+        "checks": {check: _verdict(check, findings) for check in CHECKS},
+    }
+
+
+def _verdict(check: str, findings: "Sequence[Finding]") -> str:
+    """The worst that was found of a check; `silent` where nothing was found."""
+    from shared.doctor.finding import Level
+
+    found = {each.level for each in findings if each.check == check}
+    return next((level.value for level in (Level.PROBLEM, Level.WARNING, Level.UNKNOWN) if level in found), "silent")
+
+
+def _text(picture: "Picture", findings: "Sequence[Finding]") -> Iterator[str]:
+    from cli.findings import coloured, plain, terminal_width, wrapped
+    from shared.doctor.finding import Level
+
+    width = terminal_width()
+    colours = {Level.PROBLEM: "red", Level.WARNING: "yellow", Level.UNKNOWN: "cyan"}
+    for finding in findings:
+        level = coloured(finding.level.value, colours[finding.level], bold=True)
+        yield f"{level} {finding.check}: {plain(finding.what)}"
+        yield from wrapped(plain(finding.why), "    ", width)
+        first, *more = plain(finding.mend).split("\n") if finding.mend else [""]
+        if more:
+            yield from ("    mend:", *(f"      {line}" for line in (first, *more)))
+        elif first:
+            yield f"    mend: {first}"
+        yield ""
+    counts = [(level, sum(each.level is level for each in findings)) for level in Level]
+    words = {
+        Level.PROBLEM: ("problem", "problems"),
+        Level.WARNING: ("warning", "warnings"),
+        Level.UNKNOWN: ("thing unknown", "things unknown"),
+    }
+    said = ", ".join(f"{count} {words[level][count != 1]}" for level, count in counts if count)
+    where = f"the plan for {picture.project}" if picture.source.value == "plan" else picture.project
+    yield f"{plain(where)}: {said or coloured('nothing found', 'green')}"

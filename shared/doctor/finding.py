@@ -1,0 +1,56 @@
+"""What the doctor says: the check, how bad it is, what is wrong, why it matters, and the command that mends it. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Level(StrEnum):
+    """How bad a finding is."""
+
+    PROBLEM = "problem"
+    """Something does not work, or loses events."""
+    WARNING = "warning"
+    """It works, and will hurt."""
+    UNKNOWN = "unknown"
+    """It could not be looked at: neither healthy nor broken."""
+
+
+CHECKS: Final[Mapping[str, str]] = {
+    "api": "the APIs that Trimtab uses are enabled",
+    "account": "each function has its service account, and none is disabled",
+    "function": "each function is there, active, with its entry point, source file, account and topics",
+    "version": "all functions run the same archive, and the one that was given; their Python is one the project takes",
+    "topic": "each function has its topic, and there is one for events",
+    "subscription": "each topic is pushed to its function with a token, never expires, and waits long enough",
+    "dead-letter": "what cannot be delivered goes to a dead-letter topic that somebody keeps",
+    "grant": "Trimtab's accounts and Google's agents have the roles they need",
+    "excess": "no account of Trimtab has more than it needs, and nobody else may call the functions",
+    "tick": "the scheduler publishes a tick every minute, and the last one went out",
+    "sink": "changes by others reach the topic of changes",
+    "database": "the Firestore database is there, in native mode, with optimistic concurrency",
+    "ttl": "documents that expire are deleted",
+    "index": "the queries over all collections of a name have their indexes",
+    "quota": "GPUs, CPU and memory of each region suffice for what the specs allow",
+    "metric": "the metrics that Trimtab and the alert policies name exist",
+    "owner": "no service under Trimtab's care is also written by Terraform",
+    "service": "each service under care is there",
+    "clock": "this machine's clock agrees with Google's",
+}
+"""Every check, and what holds when it is silent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding. `mend` is a command, or text to paste, of as many lines as it takes; empty where a person must decide."""
+
+    check: str
+    level: Level
+    what: str
+    why: str
+    mend: str = ""
+
+    def __post_init__(self) -> None:
+        if self.check not in CHECKS:
+            raise ValueError(f"check {self.check!r}: want one of {', '.join(CHECKS)}")

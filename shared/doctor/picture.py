@@ -1,0 +1,173 @@
+"""What a project has, as far as it could be seen. Nothing here is taken for absent because it was not seen. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from shared.records.subject import ServiceId
+
+
+@dataclass(frozen=True, slots=True)
+class NotSeen:
+    """It could not be looked at, and why; `permission` is the one that is missing, where that is the reason."""
+
+    why: str
+    permission: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotAsked:
+    """It was not looked at, because this kind of picture does not hold it: nothing is said about it."""
+
+
+NOT_ASKED = NotAsked()
+Unseen: TypeAlias = NotSeen | NotAsked
+
+Policy: TypeAlias = Mapping[str, frozenset[str]]
+"""Role to members (`serviceAccount:...`); conditions are not looked at."""
+
+
+class Source(StrEnum):
+    """Where a picture comes from."""
+
+    PROJECT = "project"
+    PLAN = "plan"
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A Cloud Function. What the picture does not hold is None."""
+
+    name: str
+    region: str | None
+    state: str | None
+    entry_point: str | None
+    runtime: str | None
+    source_object: str | None
+    account: str | None
+    environment: Mapping[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A Pub/Sub subscription; names without `projects/P/...`. What the picture does not hold is None."""
+
+    name: str
+    topic: str | None
+    push_endpoint: str | None = None
+    push_account: str | None = None
+    has_push: bool = False
+    has_token: bool = False
+    ack_deadline_seconds: int | None = None
+    expires: bool | None = None
+    has_dead_letters: bool = False
+    dead_letter_topic: str | None = None
+    has_retry_policy: bool = False
+    state: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A Cloud Scheduler job. `failed` is what the last attempt said, empty where it went well."""
+
+    name: str
+    topic: str | None
+    schedule: str | None
+    state: str | None = None
+    failed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """A log sink."""
+
+    destination: str | None
+    writer: str | None
+    disabled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A Firestore database."""
+
+    kind: str | None
+    concurrency: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A Cloud Run service, as far as the doctor cares. What the picture does not hold is None.
+
+    `terraform` is the address in a plan, or that it carries the label Google's provider puts on what it makes.
+    """
+
+    service: ServiceId
+    terraform: str | None = None
+    v1: bool = False
+    changed: tuple[str, ...] = ()
+    """Attributes that the plan changes: so Terraform does not ignore them."""
+    account: str | None = None
+    accelerator: str | None = None
+    zonal_redundancy: bool = False
+    gpus: int = 0
+    cpu: float | None = None
+    memory_gib: float | None = None
+    max_instances: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AlertPolicy:
+    """An alert policy's name and the metrics that its conditions name."""
+
+    name: str
+    metrics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """The IAM policies of resources, by their short names."""
+
+    topics: Mapping[str, "Policy | Unseen"] = field(default_factory=dict)
+    subscriptions: Mapping[str, "Policy | Unseen"] = field(default_factory=dict)
+    functions: Mapping[str, "Policy | Unseen"] = field(default_factory=dict)
+    accounts: Mapping[str, "Policy | Unseen"] = field(default_factory=dict)
+    services: Mapping[ServiceId, "Policy | Unseen"] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Everything that was looked at."""
+
+    project: str
+    source: Source
+    topic_prefix: str
+    number: int | Unseen = NOT_ASKED
+    apis: frozenset[str] | Unseen = NOT_ASKED
+    accounts: Mapping[str, bool] | Unseen = NOT_ASKED
+    """Address to whether it is enabled."""
+    functions: Mapping[str, Function] | Unseen = NOT_ASKED
+    topics: frozenset[str] | Unseen = NOT_ASKED
+    subscriptions: Mapping[str, Subscription] | Unseen = NOT_ASKED
+    jobs: Mapping[str, Job] | Unseen = NOT_ASKED
+    sink: Sink | Unseen | None = NOT_ASKED
+    database: Database | Unseen | None = NOT_ASKED
+    ttl: frozenset[tuple[str, str]] | Unseen = NOT_ASKED
+    """Collection group and field with time-to-live."""
+    indexes: frozenset[tuple[str, str]] | Unseen = NOT_ASKED
+    """Collection group and field with an ascending index over all collections of the name."""
+    project_policy: Policy | Unseen = NOT_ASKED
+    policies: Policies = field(default_factory=Policies)
+    owned: tuple[ServiceId, ...] | Unseen = NOT_ASKED
+    """The services that have a spec."""
+    services: Mapping[ServiceId, Served | Unseen | None] = field(default_factory=dict)
+    """Of those and of a plan's; None: there is none of that name."""
+    quotas: Mapping[tuple[str, str], int] | Unseen = NOT_ASKED
+    """Quota id and region to its value, in the quota's own unit; -1 is no limit."""
+    metrics: frozenset[str] | Unseen = NOT_ASKED
+    """Types of Cloud Run's metric descriptors that the project has."""
+    alert_policies: tuple[AlertPolicy, ...] | Unseen = NOT_ASKED
+    clock_ahead_seconds: float | Unseen = NOT_ASKED
+    """How far this machine's clock is ahead of Google's."""
+    given_archive: str | None = None
+    """The file name of the archive that should run; None: not given."""

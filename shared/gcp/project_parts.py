@@ -1,0 +1,162 @@
+"""What Google's APIs answer about a deployment, as the doctor's records.
+
+Field names as in the discovery documents of pubsub v1, cloudfunctions v2, cloudscheduler v1, firestore v1, logging v2, cloudquotas v1 and
+of IAM policies. A field with its type's zero is left out of an answer.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from shared.doctor.picture import Database, Function, Job, Policy, Sink, Subscription
+from shared.records.subject import ServiceId
+
+TTL_STATES = frozenset({"ACTIVE", "CREATING"})
+"""While it is created, new documents have it already."""
+
+
+def short(value: object) -> str:
+    """The last part of a resource's name."""
+    return str(value).rpartition("/")[2]
+
+
+def function_of(item: Mapping[str, Any]) -> Function:
+    """A Function of cloudfunctions v2."""
+    build, service = mapping(item, "buildConfig"), mapping(item, "serviceConfig")
+    parts = str(item.get("name", "")).split("/")
+    environment = mapping(service, "environmentVariables")
+    return Function(
+        name=parts[-1],
+        region=parts[3] if len(parts) > 5 else None,  # noqa: PLR2004 (projects/P/locations/R/functions/F)
+        state=text(item, "state"),
+        entry_point=text(build, "entryPoint"),
+        runtime=text(build, "runtime"),
+        source_object=text(mapping(mapping(build, "source"), "storageSource"), "object"),
+        account=text(service, "serviceAccountEmail"),
+        environment={str(key): str(value) for key, value in environment.items()},
+    )
+
+
+def subscription_of(item: Mapping[str, Any]) -> Subscription:
+    """A Subscription of pubsub v1."""
+    push, dead = mapping(item, "pushConfig"), mapping(item, "deadLetterPolicy")
+    deadline = item.get("ackDeadlineSeconds")
+    topic = text(item, "topic")
+    return Subscription(
+        name=short(item.get("name", "")),
+        topic=None if topic is None else short(topic),
+        push_endpoint=text(push, "pushEndpoint"),
+        push_account=text(mapping(push, "oidcToken"), "serviceAccountEmail"),
+        has_push="pushEndpoint" in push,
+        has_token="oidcToken" in push,
+        ack_deadline_seconds=deadline if isinstance(deadline, int) else None,
+        # An empty policy is "never"; without any, Pub/Sub's 31 days hold.
+        expires="expirationPolicy" not in item or "ttl" in mapping(item, "expirationPolicy"),
+        has_dead_letters="deadLetterTopic" in dead,
+        dead_letter_topic=short(dead["deadLetterTopic"]) if "deadLetterTopic" in dead else None,
+        has_retry_policy="retryPolicy" in item,
+        state=text(item, "state"),
+    )
+
+
+def job_of(item: Mapping[str, Any]) -> Job:
+    """A Job of cloudscheduler v1; its status is that of the last attempt."""
+    status = mapping(item, "status")
+    topic = text(mapping(item, "pubsubTarget"), "topicName")
+    failed = f"{status.get('message') or 'code'} ({status['code']})" if status.get("code") else ""
+    return Job(short(item.get("name", "")), None if topic is None else short(topic), text(item, "schedule"), text(item, "state"), failed)
+
+
+def sink_of(item: Mapping[str, Any]) -> Sink:
+    """A LogSink of logging v2."""
+    return Sink(text(item, "destination"), text(item, "writerIdentity"), bool(item.get("disabled")))
+
+
+def database_of(item: Mapping[str, Any]) -> Database:
+    """A Database of firestore v1."""
+    return Database(text(item, "type"), text(item, "concurrencyMode"))
+
+
+def ttl_of(items: Iterable[Mapping[str, Any]]) -> frozenset[tuple[str, str]]:
+    """Collection group and field of Fields of firestore v1 whose time-to-live holds."""
+    return frozenset(_field(item) for item in items if text(mapping(item, "ttlConfig"), "state") in TTL_STATES)
+
+
+def indexes_of(items: Iterable[Mapping[str, Any]]) -> frozenset[tuple[str, str]]:
+    """Those with an ascending index over all collections of the name."""
+
+    def over_all(item: Mapping[str, Any]) -> bool:
+        return any(
+            index.get("queryScope") == "COLLECTION_GROUP" and any(each.get("order") == "ASCENDING" for each in mappings(index, "fields"))
+            for index in mappings(mapping(item, "indexConfig"), "indexes")
+        )
+
+    return frozenset(_field(item) for item in items if over_all(item))
+
+
+def _field(item: Mapping[str, Any]) -> tuple[str, str]:
+    parts = str(item.get("name", "")).split("/")
+    return (parts[-3], parts[-1]) if len(parts) > 3 else ("", "")  # noqa: PLR2004 (collectionGroups/G/fields/F)
+
+
+def policy_of(item: Mapping[str, Any]) -> Policy:
+    """An IAM policy: role to members, with and without conditions."""
+    found: dict[str, frozenset[str]] = {}
+    for binding in mappings(item, "bindings"):
+        members = binding.get("members")
+        role = str(binding.get("role"))
+        found[role] = found.get(role, frozenset()) | frozenset(str(each) for each in (members if isinstance(members, list) else []))
+    return found
+
+
+def quotas_of(items: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], int]:
+    """Quota id and region to value, of QuotaInfos of cloudquotas v1; what holds for a region by name wins over what holds for many."""
+    found: dict[tuple[str, str], int] = {}
+    named: dict[tuple[str, str], int] = {}
+    for item in items:
+        quota = str(item.get("quotaId"))
+        for info in mappings(item, "dimensionsInfos"):
+            value = _value(info)
+            if value is None:
+                continue
+            region = text(mapping(info, "dimensions"), "region")
+            if region is not None:
+                named[quota, region] = value
+            else:
+                locations = info.get("applicableLocations")
+                found |= {(quota, str(each)): value for each in (locations if isinstance(locations, list) else [])}
+    return found | named
+
+
+def _value(info: Mapping[str, Any]) -> int | None:
+    """A quota of nothing is left out of the answer, its details are not."""
+    if not isinstance(info.get("details"), Mapping):
+        return None
+    said = str(info["details"].get("value", "0"))
+    return int(said) if said.removeprefix("-").isdigit() else None
+
+
+def service_ids(items: Iterable[Mapping[str, Any]]) -> Iterator[ServiceId]:
+    """The services whose documents are listed; an id that is none is passed over."""
+    for item in items:
+        try:
+            yield ServiceId.parse(short(item.get("name", "")))
+        except ValueError:
+            continue
+
+
+def mapping(item: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """The object of that name; empty where there is none."""
+    value = item.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def mappings(item: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    """The objects of the list of that name."""
+    value = item.get(key)
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+
+
+def text(item: Mapping[str, Any], key: str) -> str | None:
+    """The text of that name; None where there is none."""
+    value = item.get(key)
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,192 @@
+variable "project_id" {
+  description = "The project that Trimtab runs in."
+  type        = string
+
+  validation {
+    condition     = can(regex("^[a-z][a-z0-9-]{4,28}[a-z0-9]$", var.project_id))
+    error_message = "project_id: want the project's id (6 to 30 lower case letters, digits and hyphens), not its number or its name."
+  }
+}
+
+variable "project_number" {
+  description = "The project's number, from which the addresses of Google's agents are made; null: it is looked up."
+  type        = string
+  default     = null
+}
+
+variable "region" {
+  description = "The region of the functions, the Scheduler job and the archive."
+  type        = string
+
+  validation {
+    condition     = can(regex("^[a-z]+-[a-z]+[0-9]+$", var.region))
+    error_message = "region: want a region such as europe-west1, not a zone or a multi-region."
+  }
+}
+
+variable "archive" {
+  description = "The path of the archive that `make package` made."
+  type        = string
+
+  validation {
+    condition     = endswith(var.archive, ".zip") && fileexists(var.archive)
+    error_message = "archive: want the path of the .zip file that `make package` prints; there is none at this path."
+  }
+}
+
+variable "runtime" {
+  description = "The Python runtime of the functions."
+  type        = string
+  default     = "python311"
+
+  validation {
+    condition     = can(regex("^python3(1[1-4])$", var.runtime))
+    error_message = "runtime: want python311 to python314."
+  }
+}
+
+variable "topic_prefix" {
+  description = "What the names of the topics begin with."
+  type        = string
+  default     = "trimtab-"
+
+  validation {
+    condition     = can(regex("^([a-z][a-z0-9-]{0,40})?$", var.topic_prefix)) && !startswith(var.topic_prefix, "goog")
+    error_message = "topic_prefix: want at most 41 lower case letters, digits and hyphens, a letter first and not goog, or nothing."
+  }
+}
+
+variable "enable_apis" {
+  description = "Whether the APIs that Trimtab needs are switched on here; they stay on when Trimtab goes."
+  type        = bool
+  default     = true
+}
+
+variable "firestore" {
+  description = "The database: its name, whether it is made here, where (null: in the region), and how it is guarded."
+  type = object({
+    database               = optional(string, "(default)")
+    create                 = optional(bool, true)
+    location               = optional(string)
+    point_in_time_recovery = optional(bool, true)
+    delete_protection      = optional(bool, true)
+  })
+  default = {}
+
+  validation {
+    condition     = can(regex("^(\\(default\\)|[a-z][a-z0-9-]{2,61}[a-z0-9])$", var.firestore.database))
+    error_message = "firestore.database: want (default), or 4 to 63 lower case letters, digits and hyphens, a letter first."
+  }
+}
+
+variable "min_instances" {
+  description = "Instances of each function that are kept running. None: an event after a pause waits for a cold start."
+  type        = number
+  default     = 0
+}
+
+variable "max_instances" {
+  description = "Instances of each function at most."
+  type        = number
+  default     = 10
+
+  validation {
+    condition     = var.max_instances >= 1 && var.max_instances <= 100
+    error_message = "max_instances: want 1 to 100."
+  }
+}
+
+variable "command_grants" {
+  description = "Who may give which commands on which services (TRIMTAB_COMMAND_GRANTS): by an identity, or by a subscription `projects/P/subscriptions/S`. None: nobody may anything."
+  type = list(object({
+    identity     = optional(string)
+    subscription = optional(string)
+    commands     = list(string)
+    services     = list(string)
+  }))
+  default = []
+
+  validation {
+    condition     = alltrue([for grant in var.command_grants : (grant.identity == null) != (grant.subscription == null)])
+    error_message = "command_grants: each wants either identity or subscription."
+  }
+}
+
+variable "command_callers" {
+  description = "Members that may call the command function over HTTPS (`user:...`, `group:...`, `serviceAccount:...`). What they may command, command_grants says."
+  type        = list(string)
+  default     = []
+
+  validation {
+    condition     = alltrue([for member in var.command_callers : can(regex("^(user|group|serviceAccount|domain|principal|principalSet):\\S+$", member))])
+    error_message = "command_callers: want members such as user:ada@example.com; allUsers and allAuthenticatedUsers are refused, for the function believes the identity that Cloud Run checked."
+  }
+}
+
+variable "command_publishers" {
+  description = "Members that may publish to the topic of commands. What they may command, the grant of the subscription `trimtab-command` says."
+  type        = list(string)
+  default     = []
+
+  validation {
+    condition     = alltrue([for member in var.command_publishers : can(regex("^(user|group|serviceAccount|principal|principalSet):\\S+$", member))])
+    error_message = "command_publishers: want members such as serviceAccount:ci@acme-ml.iam.gserviceaccount.com, never allUsers or allAuthenticatedUsers."
+  }
+}
+
+variable "allowed_images" {
+  description = "Images that specs may name, a `*` at the end for anything behind it; null: any."
+  type        = list(string)
+  default     = null
+}
+
+variable "allowed_service_accounts" {
+  description = "Service accounts that specs may name, likewise; null: those of the service's own project."
+  type        = list(string)
+  default     = null
+}
+
+variable "allowed_buckets" {
+  description = "Buckets that models may come from, likewise; null: any."
+  type        = list(string)
+  default     = null
+}
+
+variable "allowed_projects" {
+  description = "Projects whose services specs may name, likewise; null: any."
+  type        = list(string)
+  default     = null
+}
+
+variable "notification_channels" {
+  description = "Channels (`projects/P/notificationChannels/N`) that hear of alerts on Trimtab itself. None: the incidents are in the console only."
+  type        = list(string)
+  default     = []
+
+  validation {
+    condition     = alltrue([for channel in var.notification_channels : can(regex("^projects/[^/]+/notificationChannels/[^/]+$", channel))])
+    error_message = "notification_channels: want names such as projects/acme-ml/notificationChannels/123."
+  }
+}
+
+variable "alert_thresholds" {
+  description = "Above what the alerts on Trimtab itself open: the age of the oldest message, looks of reconcile that failed and looks that a brake held back within five minutes, and how long no tick may come."
+  type = object({
+    oldest_unacked_seconds = optional(number, 900)
+    reconcile_retries      = optional(number, 10)
+    braked_looks           = optional(number, 0)
+    no_tick_seconds        = optional(number, 300)
+  })
+  default = {}
+
+  validation {
+    condition     = var.alert_thresholds.no_tick_seconds >= 180 && var.alert_thresholds.no_tick_seconds % 60 == 0
+    error_message = "alert_thresholds.no_tick_seconds: want whole minutes, at least three: log-based metrics come late."
+  }
+}
+
+variable "labels" {
+  description = "Labels of everything that takes them, beside `app`."
+  type        = map(string)
+  default     = {}
+}

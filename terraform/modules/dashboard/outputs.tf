@@ -1,0 +1,4 @@
+output "id" {
+  description = "The dashboard's name."
+  value       = google_monitoring_dashboard.main.id
+}

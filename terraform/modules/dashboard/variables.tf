@@ -1,0 +1,4 @@
+variable "project_id" {
+  description = "The project that Trimtab runs in."
+  type        = string
+}

@@ -1,0 +1,54 @@
+"""The page of costs: counted operations only, and no size that is cheaper than a smaller one."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def page() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("cost_page", ROOT / "docs" / "cost_page.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["cost_page"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_operation_of_the_benchmarks_table_is_billed_as_something(page: ModuleType) -> None:
+    """But for what only people do by hand, and what is not in the sum."""
+    counted = {name for counts in page.measured().values() for name in counts}
+    known = {*page.READS, *page.WRITES, *page.SERIES, *page.FREE, "bucket.list_objects", "bucket.read_object"}
+    assert {name for name in counted - known if not name.startswith(("bus.", "events."))} == {"redriver.republish"}
+
+
+def test_an_operation_that_nobody_has_priced_ends_the_run(page: ModuleType) -> None:
+    with pytest.raises(SystemExit, match=r"what store\.invented is billed as is not said"):
+        page._billed(page.Counter({"store.invented": 1}))
+
+
+def test_more_services_cost_more_and_what_is_free_only_lowers(page: ModuleType) -> None:
+    sums = [(page.dollars(page.monthly(size), free=False), page.dollars(page.monthly(size), free=True)) for size in page.SIZES]
+    bare = [sum(each.values()) for each, _ in sums]
+    assert bare == sorted(bare)
+    assert all(free[name] <= whole[name] for whole, free in sums for name in whole)
+
+
+def test_a_look_is_counted_as_often_as_the_schedule_makes_it(page: ModuleType) -> None:
+    """Of one more service: 4,320 settled looks a month, four documents each, and the listing of its slot."""
+    more = page.monthly(1_001)["reads"] - page.monthly(1_000)["reads"]
+    settled = 30 * 24 * 60 / 10
+    assert settled * 5 < more < settled * 8
+
+
+def test_the_verdict_beside_the_peer_is_what_the_table_says(page: ModuleType) -> None:
+    text = " ".join(page.costs_page().split())
+    for size in (1, 10):
+        said = page._usd(sum(page.dollars(page.monthly(size), free=True).values()))
+        assert f"{said} for {'one service' if size == 1 else 'ten'}" in text

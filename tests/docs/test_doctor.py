@@ -1,0 +1,45 @@
+"""The guide to init and the doctor: its commands run, its block is what the doctor pastes, its exit codes are those of the command."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from shared.doctor.rules_services import OWNED
+from tests.support.commands import trimtab
+from tests.support.plans import plan, service
+
+ROOT = Path(__file__).parents[2]
+GUIDE = (ROOT / "docs/guides/doctor.md").read_text(encoding="utf-8")
+COMMANDS = [
+    line for block in re.findall(r"```sh\n(.*?)```", GUIDE, re.DOTALL) for line in block.splitlines() if line.startswith("trimtab ")
+]
+
+
+def test_every_command_of_the_guide_is_tried_here() -> None:
+    assert [shlex.split(command)[1] for command in COMMANDS] == ["init", "init", "doctor", "doctor"]
+
+
+def test_the_command_for_a_script_writes_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = trimtab(*shlex.split(COMMANDS[1])[1:])
+    assert done.exit_code == 0, done.output
+    assert 'project_id = "acme-ml"' in (tmp_path / "acme.tfvars").read_text()
+
+
+def test_the_command_for_a_plan_says_what_to_ignore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
+    (tmp_path / "plan.json").write_text(json.dumps(plan(service())))
+    monkeypatch.chdir(tmp_path)
+    done = trimtab(*shlex.split(COMMANDS[2])[1:])
+    assert done.exit_code == 1
+    (block,) = re.findall(r"```hcl\n(.*?)```", GUIDE, re.DOTALL)
+    assert block in re.sub(r"(?m)^ {6}", "", done.stdout)
+    assert re.findall(r"^    (\w+),$", block, re.MULTILINE) == list(OWNED)
+
+
+def test_without_credentials_the_command_for_a_project_ends_with_two(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
+    assert trimtab(*shlex.split(COMMANDS[3])[1:]).exit_code == 2

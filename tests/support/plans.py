@@ -1,0 +1,129 @@
+"""Terraform plans as JSON (`terraform show -json`): a whole control plane as google provider 7 writes it, of which tests break parts."""
+
+from typing import Any
+
+from shared.deployment import (
+    ACCOUNTS,
+    APIS,
+    FUNCTIONS,
+    REQUIRED_INDEXES,
+    TOPIC_SETTINGS,
+    TTL_FIELDS,
+    account_address,
+    dead_letter_subscription,
+    dead_letter_topic,
+    service_name,
+    source_file,
+    topic_name,
+)
+
+PROJECT, REGION = "acme-ml", "europe-west1"
+Json = dict[str, Any]
+Resource = tuple[str, str, Json]
+"""Address, type, values."""
+
+
+def plan(*resources: Resource, changes: dict[str, Json] | None = None) -> Json:
+    """The plan with these resources, one module down; `changes` are those of an address, else each is created."""
+    written = [
+        {"address": address, "mode": "managed", "type": kind, "name": "main", "values": values} for address, kind, values in resources
+    ]
+    module = {"address": "module.trimtab", "resources": written}
+    changed = [
+        {
+            "address": address,
+            "mode": "managed",
+            "type": kind,
+            "change": (changes or {}).get(address, {"actions": ["create"], "after": values}),
+        }
+        for address, kind, values in resources
+    ]
+    return {
+        "format_version": "1.2",
+        "terraform_version": "1.11.4",
+        "planned_values": {"root_module": {"child_modules": [module]}},
+        "resource_changes": changed,
+    }
+
+
+def control_plane() -> list[Resource]:
+    """Every part of a deployment; what Google's API decides (addresses of functions) is not said."""
+    own = {"project": PROJECT}
+    found: list[Resource] = [(f"api[{each}]", "google_project_service", {**own, "service": each}) for each in APIS]
+    found += [
+        (f"account.{each}", "google_service_account", {**own, "account_id": f"trimtab-{each}", "disabled": False}) for each in ACCOUNTS
+    ]
+    found.append(("topic.events", "google_pubsub_topic", {**own, "name": topic_name("events")}))
+    for name in FUNCTIONS:
+        found += _of_function(name, own)
+    target = {"topic_name": f"projects/{PROJECT}/topics/{topic_name('schedule')}", "data": "eyJ0aWNrIjoibWludXRlIn0="}
+    job = {**own, "region": REGION, "name": "trimtab-tick", "schedule": "* * * * *", "pubsub_target": [target]}
+    sink = {**own, "name": "trimtab-changes", "destination": f"pubsub.googleapis.com/projects/{PROJECT}/topics/{topic_name('audit')}"}
+    database = {**own, "name": "(default)", "type": "FIRESTORE_NATIVE", "concurrency_mode": "OPTIMISTIC"}
+    found += [
+        ("tick", "google_cloud_scheduler_job", job),
+        ("sink", "google_logging_project_sink", sink),
+        ("database", "google_firestore_database", database),
+    ]
+    for group, name in TTL_FIELDS:
+        value = {**own, "collection": group, "field": name, "ttl_config": [{}], "index_config": [{"indexes": []}]}
+        found.append((f"ttl.{group}", "google_firestore_field", value))
+    for group, (ordered,), scope in REQUIRED_INDEXES:
+        name, order = ordered.split(" ")
+        value = {**own, "collection": group, "field": name, "index_config": [{"indexes": [{"order": order, "query_scope": scope}]}]}
+        found.append((f"index.{group}.{name}", "google_firestore_field", {**value, "ttl_config": []}))
+    return found
+
+
+def _of_function(name: str, own: Json) -> list[Resource]:
+    variables = {setting: topic_name(each) for each, setting in TOPIC_SETTINGS.items()}
+    function = {
+        **own,
+        "location": REGION,
+        "name": service_name(name),
+        "build_config": [
+            {"runtime": "python311", "entry_point": name, "source": [{"storage_source": [{"object": "trimtab-0123456789abcdef.zip"}]}]}
+        ],
+        "service_config": [
+            {
+                "service_account_email": account_address(name, PROJECT),
+                "environment_variables": {**variables, "FUNCTION_SOURCE": source_file(name)},
+            }
+        ],
+    }
+    dead = f"projects/{PROJECT}/topics/{dead_letter_topic(name)}"
+    pushed = {
+        **own,
+        "name": service_name(name),
+        "topic": f"projects/{PROJECT}/topics/{topic_name(name)}",
+        "ack_deadline_seconds": 60,
+        "push_config": [{"oidc_token": [{"service_account_email": account_address("push", PROJECT)}]}],
+        "dead_letter_policy": [{"dead_letter_topic": dead, "max_delivery_attempts": 30}],
+        "expiration_policy": [{"ttl": ""}],
+        "retry_policy": [{"minimum_backoff": "10s", "maximum_backoff": "600s"}],
+    }
+    kept = {**own, "name": dead_letter_subscription(name), "topic": dead, "expiration_policy": [{"ttl": ""}]}
+    return [
+        (f"function.{name}", "google_cloudfunctions2_function", function),
+        (f"topic.{name}", "google_pubsub_topic", {**own, "name": topic_name(name)}),
+        (f"dead.{name}", "google_pubsub_topic", {**own, "name": dead_letter_topic(name)}),
+        (f"subscription.{name}", "google_pubsub_subscription", pushed),
+        (f"kept.{name}", "google_pubsub_subscription", kept),
+        (
+            f"invoker.{name}",
+            "google_cloud_run_v2_service_iam_member",
+            {**own, "location": REGION, "name": service_name(name), "role": "roles/run.invoker"},
+        ),
+    ]
+
+
+def service(name: str = "ranker", **values: Any) -> Resource:
+    """A google_cloud_run_v2_service."""
+    limits = {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "1"}
+    template = {
+        "scaling": [{"max_instance_count": 4}],
+        "node_selector": [{"accelerator": "nvidia-l4"}],
+        "containers": [{"image": "tensorflow/serving:2.19.1-gpu", "resources": [{"limits": limits}]}],
+    }
+    said = {"project": PROJECT, "location": REGION, "name": name, "template": [template], **values}
+    return f"google_cloud_run_v2_service.{name}", "google_cloud_run_v2_service", said

@@ -1,0 +1,389 @@
+"""What can be broken in a deployment, what the doctor must say of it, and what must mend it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from shared.doctor.finding import Level
+from tests.support.google_project import AT, GoogleProject
+
+Break = Callable[[GoogleProject], object]
+
+
+def take(grant: str, role: str) -> Break:
+    return lambda project: project.policies[grant].pop(role)
+
+
+def put(part: str, name: str, key: str, value: Any) -> Break:
+    def change(project: GoogleProject) -> None:
+        item = getattr(project, part)[name]
+        *way, last = key.split(".")
+        for step in way:
+            item = item[step]
+        if value is None:
+            del item[last]
+        else:
+            item[last] = value
+
+    return change
+
+
+def change(part: str, key: str, value: Any) -> Break:
+    return lambda project: getattr(project, part).update({key: value})
+
+
+FAULTS: dict[str, tuple[Break, str, Level, str, str]] = {
+    "an API is off": (
+        lambda project: project.apis.remove("cloudscheduler.googleapis.com"),
+        "api",
+        Level.PROBLEM,
+        "cloudscheduler.googleapis.com is not enabled",
+        "gcloud services enable cloudscheduler.googleapis.com --project=acme-ml",
+    ),
+    "an account is gone": (
+        lambda project: project.accounts.pop("trimtab-audit@acme-ml.iam.gserviceaccount.com"),
+        "account",
+        Level.PROBLEM,
+        "trimtab-audit@acme-ml.iam.gserviceaccount.com is missing",
+        "make deploy PROJECT=acme-ml REGION=europe-west1",
+    ),
+    "an account is disabled": (
+        lambda project: project.accounts["trimtab-audit@acme-ml.iam.gserviceaccount.com"].update(disabled=True),
+        "account",
+        Level.PROBLEM,
+        "is disabled",
+        "gcloud iam service-accounts enable trimtab-audit@acme-ml.iam.gserviceaccount.com --project=acme-ml",
+    ),
+    "a function did not deploy": (
+        put("functions", "alert", "state", "FAILED"),
+        "function",
+        Level.PROBLEM,
+        "trimtab-alert is FAILED",
+        "gcloud functions describe trimtab-alert --region=europe-west1 --project=acme-ml",
+    ),
+    "a wrong entry point": (
+        put("functions", "alert", "buildConfig.entryPoint", "main"),
+        "function",
+        Level.PROBLEM,
+        "entry point 'main'",
+        "make deploy",
+    ),
+    "a function runs as another account": (
+        put("functions", "alert", "serviceConfig.serviceAccountEmail", "123-compute@developer.gserviceaccount.com"),
+        "function",
+        Level.PROBLEM,
+        "trimtab-alert runs as 123-compute@developer.gserviceaccount.com",
+        "make deploy",
+    ),
+    "a function listens elsewhere": (
+        put("functions", "alert", "serviceConfig.environmentVariables.TRIMTAB_WAKES_TOPIC", "waves"),
+        "function",
+        Level.PROBLEM,
+        "trimtab-alert: TRIMTAB_WAKES_TOPIC is 'waves'",
+        "make deploy",
+    ),
+    "two archives": (
+        put("functions", "alert", "buildConfig.source.storageSource.object", "trimtab-ffffffffffffffff.zip"),
+        "version",
+        Level.PROBLEM,
+        "the functions run 2 archives: trimtab-0123456789abcdef.zip, trimtab-ffffffffffffffff.zip",
+        "make deploy",
+    ),
+    "a runtime that is too old": (
+        put("functions", "alert", "buildConfig.runtime", "python310"),
+        "version",
+        Level.PROBLEM,
+        "trimtab-alert runs on python310",
+        "runtime",
+    ),
+    "no topic of events": (
+        lambda project: project.topics.remove("trimtab-events"),
+        "topic",
+        Level.PROBLEM,
+        "trimtab-events",
+        "make deploy",
+    ),
+    "no dead-letter topic": (
+        lambda project: project.topics.remove("trimtab-alerts-dead-letters"),
+        "dead-letter",
+        Level.PROBLEM,
+        "trimtab-alerts-dead-letters is missing",
+        "make deploy",
+    ),
+    "no subscription": (
+        lambda project: project.subscriptions.pop("trimtab-alert"),
+        "subscription",
+        Level.PROBLEM,
+        "trimtab-alert is missing",
+        "make deploy",
+    ),
+    "the topic was made anew": (
+        put("subscriptions", "trimtab-alert", "topic", "_deleted-topic_"),
+        "subscription",
+        Level.PROBLEM,
+        "trimtab-alert: its topic was deleted",
+        "gcloud pubsub subscriptions delete trimtab-alert --project=acme-ml && make deploy",
+    ),
+    "no token": (
+        put("subscriptions", "trimtab-alert", "pushConfig.oidcToken", None),
+        "subscription",
+        Level.PROBLEM,
+        "pushes without a token",
+        "make deploy",
+    ),
+    "pull instead of push": (
+        put("subscriptions", "trimtab-alert", "pushConfig", {}),
+        "subscription",
+        Level.PROBLEM,
+        "has no push endpoint",
+        "make deploy",
+    ),
+    "another identity": (
+        put("subscriptions", "trimtab-alert", "pushConfig.oidcToken.serviceAccountEmail", "x@acme-ml.iam.gserviceaccount.com"),
+        "subscription",
+        Level.PROBLEM,
+        "pushes as x@acme-ml",
+        "make deploy",
+    ),
+    "a short ack deadline": (
+        put("subscriptions", "trimtab-reconcile", "ackDeadlineSeconds", 10),
+        "subscription",
+        Level.WARNING,
+        "the ack deadline is 10 s",
+        "gcloud pubsub subscriptions update trimtab-reconcile --ack-deadline=60 --project=acme-ml",
+    ),
+    "an endpoint that refuses": (
+        put("subscriptions", "trimtab-alert", "state", "RESOURCE_ERROR"),
+        "subscription",
+        Level.PROBLEM,
+        "RESOURCE_ERROR",
+        "make deploy",
+    ),
+    "no retry policy": (
+        put("subscriptions", "trimtab-alert", "retryPolicy", None),
+        "subscription",
+        Level.WARNING,
+        "no retry policy",
+        "--min-retry-delay=10s",
+    ),
+    "a subscription that expires": (
+        put("subscriptions", "trimtab-alert-dead-letters", "expirationPolicy", {"ttl": "2678400s"}),
+        "subscription",
+        Level.WARNING,
+        "trimtab-alert-dead-letters expires",
+        "--expiration-period=never",
+    ),
+    "Pub/Sub's own expiry": (
+        put("subscriptions", "trimtab-alert", "expirationPolicy", None),
+        "subscription",
+        Level.WARNING,
+        "trimtab-alert expires",
+        "--expiration-period=never",
+    ),
+    "no dead letters": (
+        put("subscriptions", "trimtab-alert", "deadLetterPolicy", None),
+        "dead-letter",
+        Level.PROBLEM,
+        "trimtab-alert has no dead-letter topic",
+        "--dead-letter-topic=trimtab-alerts-dead-letters",
+    ),
+    "dead letters of another": (
+        put("subscriptions", "trimtab-alert", "deadLetterPolicy.deadLetterTopic", f"{AT}/topics/other"),
+        "dead-letter",
+        Level.PROBLEM,
+        "trimtab-alert dead-letters to other",
+        "--dead-letter-topic=trimtab-alerts-dead-letters",
+    ),
+    "dead letters that nobody keeps": (
+        lambda project: project.subscriptions.pop("trimtab-alert-dead-letters"),
+        "dead-letter",
+        Level.PROBLEM,
+        "trimtab-alert-dead-letters is missing",
+        "make deploy",
+    ),
+    "a kept subscription of another topic": (
+        put("subscriptions", "trimtab-alert-dead-letters", "topic", f"{AT}/topics/other"),
+        "dead-letter",
+        Level.PROBLEM,
+        "listens to other",
+        "make deploy",
+    ),
+    "Monitoring may not publish": (
+        take("topics/trimtab-alerts", "roles/pubsub.publisher"),
+        "grant",
+        Level.PROBLEM,
+        "gcp-sa-monitoring-notification.iam.gserviceaccount.com lacks roles/pubsub.publisher on the topic trimtab-alerts",
+        "gcloud pubsub topics add-iam-policy-binding trimtab-alerts --member=serviceAccount:service-123456789012@gcp-sa-monitoring",
+    ),
+    "Pub/Sub may not dead-letter": (
+        take("topics/trimtab-alerts-dead-letters", "roles/pubsub.publisher"),
+        "grant",
+        Level.PROBLEM,
+        "gcp-sa-pubsub.iam.gserviceaccount.com lacks roles/pubsub.publisher on the topic trimtab-alerts-dead-letters",
+        "gcloud pubsub topics add-iam-policy-binding trimtab-alerts-dead-letters",
+    ),
+    "Pub/Sub may not take off": (
+        take("subscriptions/trimtab-alert", "roles/pubsub.subscriber"),
+        "grant",
+        Level.PROBLEM,
+        "lacks roles/pubsub.subscriber on the subscription trimtab-alert",
+        "gcloud pubsub subscriptions add-iam-policy-binding trimtab-alert",
+    ),
+    "Pub/Sub may not call": (
+        take("services/trimtab-alert", "roles/run.invoker"),
+        "grant",
+        Level.PROBLEM,
+        "trimtab-push@acme-ml.iam.gserviceaccount.com lacks roles/run.invoker on the function trimtab-alert",
+        "gcloud run services add-iam-policy-binding trimtab-alert --region=europe-west1",
+    ),
+    "reconcile may not read logs": (
+        take("project", "roles/logging.viewer"),
+        "grant",
+        Level.PROBLEM,
+        "trimtab-reconcile@acme-ml.iam.gserviceaccount.com lacks roles/logging.viewer on the project acme-ml",
+        "gcloud projects add-iam-policy-binding acme-ml",
+    ),
+    "reconcile may not write the service": (
+        take("services/ranker", "projects/acme-ml/roles/trimtabRunUpdater"),
+        "grant",
+        Level.PROBLEM,
+        "lacks projects/acme-ml/roles/trimtabRunUpdater on the service acme-ml:europe-west1:ranker",
+        "gcloud run services add-iam-policy-binding ranker --region=europe-west1",
+    ),
+    "reconcile may not act as the account": (
+        take("serviceAccounts/serving@acme-ml.iam.gserviceaccount.com", "roles/iam.serviceAccountUser"),
+        "grant",
+        Level.PROBLEM,
+        "lacks roles/iam.serviceAccountUser on the account serving@acme-ml.iam.gserviceaccount.com",
+        "gcloud iam service-accounts add-iam-policy-binding serving@acme-ml.iam.gserviceaccount.com",
+    ),
+    "an editor": (
+        lambda project: project.policies["project"].update(
+            {"roles/editor": {"serviceAccount:trimtab-alert@acme-ml.iam.gserviceaccount.com"}}
+        ),
+        "excess",
+        Level.PROBLEM,
+        "trimtab-alert@acme-ml.iam.gserviceaccount.com has roles/editor on the project",
+        "gcloud projects remove-iam-policy-binding acme-ml",
+    ),
+    "a public function": (
+        lambda project: project.policies["services/trimtab-command"]["roles/run.invoker"].add("allUsers"),
+        "excess",
+        Level.PROBLEM,
+        "allUsers may call trimtab-command",
+        "gcloud run services remove-iam-policy-binding trimtab-command --region=europe-west1 --member=allUsers",
+    ),
+    "no tick": (lambda project: setattr(project, "job", None), "tick", Level.PROBLEM, "trimtab-tick is missing", "make deploy"),
+    "a paused tick": (
+        change("job", "state", "PAUSED"),
+        "tick",
+        Level.PROBLEM,
+        "trimtab-tick is PAUSED",
+        "gcloud scheduler jobs resume trimtab-tick --location=europe-west1 --project=acme-ml",
+    ),
+    "a tick that fails": (
+        change("job", "status", {"code": 7, "message": "PERMISSION_DENIED"}),
+        "tick",
+        Level.PROBLEM,
+        "the last attempt failed: PERMISSION_DENIED (7)",
+        "",
+    ),
+    "a slow tick": (change("job", "schedule", "*/10 * * * *"), "tick", Level.WARNING, "not every minute", "make deploy"),
+    "a tick to nobody": (
+        change("job", "pubsubTarget", {"topicName": f"{AT}/topics/tocks"}),
+        "tick",
+        Level.PROBLEM,
+        "publishes to tocks",
+        "make deploy",
+    ),
+    "no sink": (lambda project: setattr(project, "sink", None), "sink", Level.PROBLEM, "trimtab-changes is missing", "make deploy"),
+    "a disabled sink": (
+        change("sink", "disabled", value=True),
+        "sink",
+        Level.PROBLEM,
+        "is disabled",
+        "gcloud logging sinks update trimtab-changes --no-disabled --project=acme-ml",
+    ),
+    "a sink to elsewhere": (
+        change("sink", "destination", "storage.googleapis.com/archive"),
+        "sink",
+        Level.PROBLEM,
+        "writes to storage.googleapis.com/archive",
+        "make deploy",
+    ),
+    "a database in Datastore mode": (
+        change("database", "type", "DATASTORE_MODE"),
+        "database",
+        Level.PROBLEM,
+        "is in DATASTORE_MODE",
+        "",
+    ),
+    "a pessimistic database": (change("database", "concurrencyMode", "PESSIMISTIC"), "database", Level.WARNING, "PESSIMISTIC", ""),
+    "no database": (lambda project: setattr(project, "database", None), "database", Level.PROBLEM, "database is missing", "make deploy"),
+    "no time-to-live": (
+        lambda project: project.ttl.pop(0),
+        "ttl",
+        Level.WARNING,
+        "facts.expire_at has no time-to-live",
+        "gcloud firestore fields ttls update expire_at --collection-group=facts --enable-ttl --project=acme-ml",
+    ),
+    "a time-to-live that failed": (
+        lambda project: project.ttl[0].update(ttlConfig={"state": "NEEDS_REPAIR"}),
+        "ttl",
+        Level.WARNING,
+        "facts.expire_at",
+        "gcloud",
+    ),
+    "no index": (lambda project: project.indexes.pop(0), "index", Level.PROBLEM, "state.next_look_at", "make deploy"),
+    "too little quota": (
+        lambda project: project.quotas[0]["dimensionsInfos"][1]["details"].update(value="3"),
+        "quota",
+        Level.WARNING,
+        "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion in europe-west1 allows 3 GPUs; ranker (max 4) may need 4 GPUs",
+        "g.co/cloudrun/gpu-quota",
+    ),
+    "no quota at all, which Google leaves out": (
+        lambda project: project.quotas[1]["dimensionsInfos"][1].update(details={}),
+        "quota",
+        Level.WARNING,
+        "CpuAllocPerProjectRegion in europe-west1 allows 0 vCPU; ranker (max 4) may need 32 vCPU",
+        "g.co/cloudrun/gpu-quota",
+    ),
+    "a quota that is not listed": (
+        lambda project: project.quotas.pop(0),
+        "quota",
+        Level.UNKNOWN,
+        "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion in europe-west1: not known",
+        "",
+    ),
+    "a metric that Google dropped": (
+        lambda project: project.metrics.remove("run.googleapis.com/request_latency/pending"),
+        "metric",
+        Level.WARNING,
+        "no metric run.googleapis.com/request_latency/pending",
+        "",
+    ),
+    "a policy on a metric that does not exist": (
+        lambda project: project.alert_policies[0]["conditions"][0]["conditionThreshold"].update(
+            filter='metric.type="run.googleapis.com/container/cpu/utilization"'
+        ),
+        "metric",
+        Level.PROBLEM,
+        "'ranker p99' watches run.googleapis.com/container/cpu/utilization, which does not exist",
+        "run.googleapis.com/container/cpu/utilizations",
+    ),
+    "Terraform writes the service": (
+        lambda project: project.services["ranker"]["labels"].update({"goog-terraform-provisioned": "true"}),
+        "owner",
+        Level.WARNING,
+        "acme-ml:europe-west1:ranker is also written by Terraform (label goog-terraform-provisioned)",
+        "ignore_changes = [",
+    ),
+    "a spec of nothing": (
+        lambda project: project.specs.append("acme-ml:europe-west1:gone"),
+        "service",
+        Level.PROBLEM,
+        "acme-ml:europe-west1:gone is not there",
+        "",
+    ),
+}
+"""What it is: how it is done, the check that finds it, how bad it is, what is said, what mends it."""

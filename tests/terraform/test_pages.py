@@ -1,0 +1,84 @@
+"""What the pages say of the modules is what Terraform says of them."""
+
+import importlib.util
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from shared.doctor.rules_services import OWNED
+from tests.terraform.plans import ROOT, TREE, Plan, Terraform
+from tests.terraform.sample import NUMBER, SERVICE
+
+GUIDE = ROOT / "docs" / "guides" / "deploy.md"
+
+
+@pytest.fixture(scope="module")
+def pages() -> Iterator[ModuleType]:
+    path = ROOT / "docs" / "terraform_pages.py"
+    spec = importlib.util.spec_from_file_location("terraform_pages", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["terraform_pages"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["terraform_pages"]
+
+
+def test_every_page_is_as_it_would_be_made_now(pages: ModuleType) -> None:
+    assert {path: path.read_text() for path in pages.terraform_pages()} == pages.terraform_pages()
+
+
+def test_every_variable_has_a_type_and_says_what_it_is(pages: ModuleType) -> None:
+    for folder in pages.folders():
+        for variable in pages.variables(folder):
+            assert variable.type not in {"any", ""}, f"{folder.name}: {variable.name}"
+            assert len(variable.description) > 10, f"{folder.name}: {variable.name}"
+
+
+@pytest.mark.parametrize("module", [".", "control_plane", "served_project", "served_model", "alerts", "dashboard", "function"])
+def test_inputs_and_outputs_are_those_that_terraform_sees(module: str, pages: ModuleType, plan: Plan) -> None:
+    folder = TREE if module == "." else TREE / "modules" / module.replace("_", "-")
+    seen = _configuration(plan, module)
+    assert {each.name: (each.description, each.default is not None) for each in pages.variables(folder)} == {
+        name: (variable["description"], "default" in variable) for name, variable in seen["variables"].items()
+    }
+    assert {each.name: each.description for each in pages.outputs(folder)} == {
+        name: output["description"] for name, output in seen["outputs"].items()
+    }
+
+
+def test_the_variables_of_the_guide_can_be_planned(tf: Terraform) -> None:
+    (shown,) = re.findall(r"```hcl\n(project_id = .*?)```", GUIDE.read_text(), flags=re.DOTALL)
+    planned = tf.plan({"archive": "tests/archive.zip", "project_number": NUMBER}, tfvars=shown)
+    assert [each.values["name"] for each in planned.of("cloudfunctions2_function")]
+    assert {each.values["name"] for each in planned.of("cloud_run_v2_service_iam_member")} >= {SERVICE, "trimtab-command"}
+
+
+def test_the_pages_that_the_guide_names_exist() -> None:
+    text = GUIDE.read_text()
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert (GUIDE.parent / target).exists(), target
+
+
+def test_what_terraform_leaves_alone_is_what_trimtab_writes() -> None:
+    """The block of the guide is that of the example, and names what `trimtab doctor` would."""
+    pattern = r"ignore_changes = \[([^\]]*)\]"
+    (guide,) = re.findall(pattern, GUIDE.read_text())
+    (example,) = re.findall(pattern, (TREE / "examples" / "adopt-an-existing-service" / "main.tf").read_text())
+    assert guide == example
+    assert {each.strip() for each in guide.split(",")} == set(OWNED)
+
+
+def _configuration(plan: Plan, module: str) -> Mapping[str, Any]:
+    root: Mapping[str, Any] = plan.configuration["root_module"]
+    if module == ".":
+        return root
+    if module == "function":
+        root = root["module_calls"]["control_plane"]["module"]
+    found: Mapping[str, Any] = root["module_calls"][module]["module"]
+    return found

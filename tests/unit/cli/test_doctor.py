@@ -1,0 +1,167 @@
+"""`trimtab doctor`: what it prints, and how it ends."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared import wiring
+from shared.clock import SystemClock
+from shared.doctor.finding import CHECKS
+from shared.gcp.project_look import look
+from tests.support.commands import spec_file, trimtab
+from tests.support.google_project import GoogleProject
+from tests.support.json_door import JsonDoor
+from tests.support.plans import control_plane, plan, service
+
+
+@contextmanager
+def google(project: GoogleProject) -> Iterator[None]:
+    """The command reaches this project where it would reach Google's."""
+    with JsonDoor(project.answer) as door, pytest.MonkeyPatch.context() as patch:
+
+        def at(name: str, *, database: str, archive: str | None) -> Any:
+            return look(name, SystemClock(), database=database, archive=archive, endpoint=door.endpoint)
+
+        patch.setattr(wiring, "project_picture", at)
+        yield
+
+
+def written(folder: Path, document: dict[str, Any]) -> Path:
+    path = folder / "plan.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_a_healthy_project() -> None:
+    with google(GoogleProject()):
+        done = trimtab("doctor", "--project", "acme-ml")
+    assert (done.exit_code, done.stdout) == (0, "acme-ml: nothing found\n")
+
+
+def test_findings_say_what_why_and_what_mends_them() -> None:
+    project = GoogleProject()
+    project.apis.remove("pubsub.googleapis.com")
+    project.services["ranker"]["labels"]["goog-terraform-provisioned"] = "true"
+    with google(project):
+        done = trimtab("doctor", "--project", "acme-ml")
+    assert done.exit_code == 1
+    assert done.stdout.splitlines()[:3] == [
+        "problem api: pubsub.googleapis.com is not enabled",
+        "    it is for topics and subscriptions",
+        "    mend: gcloud services enable pubsub.googleapis.com --project=acme-ml",
+    ]
+    assert "      lifecycle {\n        ignore_changes = [\n          client,\n" in done.stdout
+    assert done.stdout.endswith("acme-ml: 1 problem, 1 warning\n")
+
+
+def test_what_could_not_be_looked_at_is_unknown_and_not_healthy() -> None:
+    project = GoogleProject()
+    project.refused["/topics$"] = (403, "User not authorized to perform this action.")
+    with google(project):
+        done = trimtab("doctor", "--project", "acme-ml")
+    assert done.exit_code == 2
+    assert done.stdout.splitlines() == [
+        "unknown topic: which topics there are: not known",
+        "    pubsub.projects.topics.list: HTTP 403: User not authorized to perform this action.",
+        "    mend: ask for a role with pubsub.topics.list (roles/viewer and roles/iam.securityReviewer have all that the doctor reads)",
+        "",
+        "acme-ml: 1 thing unknown",
+    ]
+
+
+def test_as_json_every_check_has_a_verdict() -> None:
+    project = GoogleProject()
+    project.topics.remove("trimtab-events")
+    project.refused["/topics/.*:getIamPolicy$"] = (500, "no")
+    with google(project):
+        done = trimtab("doctor", "--project", "acme-ml", "--json")
+    said = json.loads(done.stdout)
+    assert (done.exit_code, said["project"], said["source"]) == (1, "acme-ml", "project")
+    assert set(said["checks"]) == set(CHECKS)
+    assert {check: verdict for check, verdict in said["checks"].items() if verdict != "silent"} == {"topic": "problem", "grant": "unknown"}
+    assert said["findings"][0] == {
+        "check": "topic",
+        "level": "problem",
+        "what": "the topic trimtab-events is missing",
+        "why": "what Trimtab does is told to nobody",
+        "mend": "make deploy PROJECT=acme-ml REGION=europe-west1",
+    }
+
+
+def test_a_name_from_google_moves_no_cursor() -> None:
+    project = GoogleProject()
+    project.functions["alert"]["buildConfig"]["entryPoint"] = "x\x1b[2J\n"
+    project.functions["audit"]["buildConfig"]["source"]["storageSource"]["object"] = "a\x1b]0;.zip"
+    with google(project):
+        done = trimtab("doctor", "--project", "acme-ml")
+    assert done.exit_code == 1
+    assert "\x1b" not in done.stdout
+
+
+def test_a_plan_offline(tmp_path: Path) -> None:
+    path = written(tmp_path, plan(*control_plane()))
+    done = trimtab("doctor", "--plan", path)
+    assert (done.exit_code, done.stdout) == (0, "the plan for acme-ml: nothing found\n")
+
+
+def test_a_plan_and_a_spec_of_one_of_its_services(tmp_path: Path) -> None:
+    path = written(tmp_path, plan(service()))
+    assert trimtab("doctor", "--plan", path).exit_code == 0
+    done = trimtab("doctor", "--plan", path, "--spec", spec_file(tmp_path))
+    assert done.exit_code == 1
+    assert "acme-ml:europe-west1:ranker is also written by Terraform (google_cloud_run_v2_service.ranker)" in done.stdout
+
+
+def test_a_project_and_a_plan_together_say_what_the_next_apply_would_undo(tmp_path: Path) -> None:
+    address, _, values = service()
+    update = {"actions": ["update"], "before": {**values, "template": []}, "after": values}
+    path = written(tmp_path, plan(service(), changes={address: update}))
+    with google(GoogleProject()):
+        done = trimtab("doctor", "--project", "acme-ml", "--plan", path)
+    assert done.exit_code == 1
+    assert "problem owner: acme-ml:europe-west1:ranker is also written by Terraform" in done.stdout
+    assert "this plan changes template" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        ("resource {}", "no JSON: want the output of `terraform show -json PLAN`"),
+        ("[" * 100_000, "no JSON"),
+        ("[]", "no JSON object"),
+        ("{}", "no planned_values in it"),
+    ],
+)
+def test_what_is_no_plan_is_refused(text: str | None, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    if text is not None:
+        path.write_text(text)
+    done = trimtab("doctor", "--plan", path)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert says in done.stderr
+
+
+def test_without_credentials_it_says_how_to_get_some(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
+    done = trimtab("doctor", "--project", "acme-ml")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "gcloud auth application-default login" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ((), "give one"),
+        (("--project", "../x"), "want a project's id"),
+        (("--project", "acme-ml", "--spec", "spec.yaml"), "with --project the specs are those in its database"),
+    ],
+)
+def test_wrong_usage(options: tuple[str, ...], says: str) -> None:
+    done = trimtab("doctor", *options)
+    assert done.exit_code == 2
+    assert says in done.stderr

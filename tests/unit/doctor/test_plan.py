@@ -1,0 +1,181 @@
+"""A Terraform plan, read offline: what would be missing once it is applied, and which services two would write."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.deployment import Agent
+from shared.doctor.examining import examine
+from shared.doctor.finding import Finding, Level
+from shared.doctor.picture import NOT_ASKED
+from shared.doctor.plan import NoPlanError, read_picture
+from shared.records.subject import ServiceId
+from tests.support.plans import Resource, control_plane, plan, service
+
+RANKER = ServiceId.parse("acme-ml:europe-west1:ranker")
+
+
+def found(*resources: Resource, owned: tuple[ServiceId, ...] = (), **options: Any) -> list[Finding]:
+    return list(examine(read_picture(plan(*resources, **options), owned=owned)))
+
+
+def without(address: str) -> list[Resource]:
+    left = [each for each in control_plane() if each[0] != address]
+    assert len(left) == len(control_plane()) - 1
+    return left
+
+
+def changed(address: str, **values: Any) -> list[Resource]:
+    return [(at, kind, {**each, **values} if at == address else each) for at, kind, each in control_plane()]
+
+
+def test_a_whole_control_plane_has_no_finding() -> None:
+    assert found(*control_plane()) == []
+
+
+@pytest.mark.parametrize(
+    ("resources", "check", "what"),
+    [
+        (without("api[run.googleapis.com]"), "api", "run.googleapis.com is not enabled"),
+        (without("account.audit"), "account", "trimtab-audit@acme-ml.iam.gserviceaccount.com is missing"),
+        (without("function.audit"), "function", "trimtab-audit is missing"),
+        (changed("function.audit", build_config=[{"entry_point": "main"}]), "function", "entry point 'main'"),
+        (without("topic.events"), "topic", "trimtab-events is missing"),
+        (without("dead.alert"), "dead-letter", "trimtab-alerts-dead-letters is missing"),
+        (without("kept.alert"), "dead-letter", "trimtab-alert-dead-letters is missing"),
+        (changed("subscription.alert", dead_letter_policy=[]), "dead-letter", "trimtab-alert has no dead-letter topic"),
+        (changed("subscription.alert", push_config=[{"oidc_token": []}]), "subscription", "pushes without a token"),
+        (changed("subscription.alert", expiration_policy=[]), "subscription", "trimtab-alert expires"),
+        (changed("subscription.alert", retry_policy=[]), "subscription", "no retry policy"),
+        (changed("tick", paused=True), "tick", "trimtab-tick is PAUSED"),
+        (without("tick"), "tick", "trimtab-tick is missing"),
+        (without("sink"), "sink", "trimtab-changes is missing"),
+        (changed("database", concurrency_mode="PESSIMISTIC"), "database", "PESSIMISTIC"),
+        (changed("ttl.facts", ttl_config=[]), "ttl", "facts.expire_at"),
+        (changed("index.state.next_look_at", index_config=[]), "index", "state.next_look_at"),
+        (
+            changed("invoker.command", member="allUsers"),
+            "excess",
+            "allUsers may call trimtab-command",
+        ),
+    ],
+)
+def test_a_part_that_is_missing_or_wrong_is_found_and_nothing_else_is(resources: list[Resource], check: str, what: str) -> None:
+    said = found(*resources)
+    assert {each.check for each in said} == {check}
+    assert any(what in each.what for each in said), said
+
+
+def test_a_plan_without_trimtab_lacks_nothing_of_it() -> None:
+    assert found(service()) == []
+
+
+def test_a_plan_that_enables_no_api_leaves_that_to_somebody_else() -> None:
+    assert found(*(each for each in control_plane() if each[1] != "google_project_service")) == []
+
+
+def test_grants_are_judged_where_every_member_is_known() -> None:
+    granted = [
+        (
+            address,
+            kind,
+            {**values, "member": "serviceAccount:trimtab-push@acme-ml.iam.gserviceaccount.com"} if "iam_member" in kind else values,
+        )
+        for address, kind, values in control_plane()
+    ]
+    whole = read_picture(plan(*granted), number=7)
+    missing = [each.what for each in examine(whole) if each.check == "grant"]
+    assert f"{Agent.PUBSUB.address(7)} lacks roles/pubsub.subscriber on the subscription trimtab-alert" in missing
+    assert not any("roles/run.invoker" in each and "trimtab-push" in each for each in missing)
+
+
+def test_the_projects_number_is_that_of_the_plans_variables() -> None:
+    document = plan(*control_plane()) | {"variables": {"project_number": {"value": "123456789012"}}}
+    assert read_picture(document).number == 123_456_789_012
+    for value in ("", "x", "1" * 30, None, "²"):
+        assert read_picture(document | {"variables": {"project_number": {"value": value}}}).number == NOT_ASKED
+
+
+def test_what_a_plan_knows_only_after_apply_is_not_taken_for_missing() -> None:
+    (service_config,) = next(values for at, _, values in control_plane() if at == "function.alert")["service_config"]
+    unsaid = {**service_config, "environment_variables": {"TRIMTAB_WAKES_TOPIC": "trimtab-wakes"}}
+    assert found(*changed("function.alert", service_config=[unsaid])) == []
+    wrong = {**service_config, "environment_variables": {"FUNCTION_SOURCE": "main.py"}}
+    (said,) = found(*changed("function.alert", service_config=[wrong]))
+    assert said.what == "trimtab-alert: FUNCTION_SOURCE is 'main.py'"
+
+
+def test_a_service_with_a_spec_that_terraform_writes_too_is_told_what_to_ignore() -> None:
+    (said,) = found(service(), owned=(RANKER,))
+    assert (said.check, said.level) == ("owner", Level.WARNING)
+    assert "google_cloud_run_v2_service.ranker" in said.what
+    assert said.mend.splitlines() == [
+        "lifecycle {",
+        "  ignore_changes = [",
+        *(f"    {name}," for name in ("client", "client_version", "scaling", "template", "traffic")),
+        "  ]",
+        "}",
+    ]
+
+
+def test_a_plan_that_would_change_what_trimtab_owns_is_a_problem() -> None:
+    address, _, values = service()
+    update = {"actions": ["update"], "before": {**values, "template": []}, "after": values}
+    (said,) = found(service(), owned=(RANKER,), changes={address: update})
+    assert (said.level, said.what.rpartition(": ")[2]) == (Level.PROBLEM, "this plan changes template")
+
+
+def test_a_plan_that_changes_only_what_is_terraforms_is_no_problem_yet() -> None:
+    address, _, values = service()
+    update = {"actions": ["update"], "before": {**values, "description": "old"}, "after": {**values, "description": "new"}}
+    (said,) = found(service(), owned=(RANKER,), changes={address: update})
+    assert said.level is Level.WARNING
+
+
+def test_the_older_resource_has_its_own_words() -> None:
+    spec = {"containers": [{"image": "tensorflow/serving:2.19.1-gpu"}]}
+    values = {"project": "acme-ml", "location": "europe-west1", "name": "ranker", "template": [{"spec": [spec]}]}
+    (said,) = found(("google_cloud_run_service.ranker", "google_cloud_run_service", values), owned=(RANKER,))
+    assert "metadata[0].annotations," in said.mend
+
+
+def test_a_service_of_nobody_with_a_spec_is_left_alone() -> None:
+    assert found(service("other"), owned=(RANKER,)) == []
+
+
+def test_an_alert_policy_on_a_metric_that_does_not_exist() -> None:
+    condition = {"condition_threshold": [{"filter": 'metric.type="run.googleapis.com/container/cpu/utilization"'}]}
+    policy = ("p", "google_monitoring_alert_policy", {"display_name": "cpu", "conditions": [condition]})
+    (said,) = found(policy)
+    assert (said.check, said.mend) == ("metric", "name run.googleapis.com/container/cpu/utilizations in the policy")
+
+
+def test_a_state_is_read_as_well() -> None:
+    document = plan(*control_plane())
+    assert examine(read_picture({"values": document["planned_values"]})) == ()
+
+
+@pytest.mark.parametrize("document", [{}, {"planned_values": 3}, {"resource_changes": []}])
+def test_what_is_no_plan_is_said(document: dict[str, Any]) -> None:
+    with pytest.raises(NoPlanError, match="terraform show -json PLAN"):
+        read_picture(document)
+
+
+INNER = {"oidc_token", "indexes", "order", "query_scope", "source", "ttl"}
+NAMES = sorted({name for _, _, values in control_plane() for name in values} | INNER)
+KINDS = sorted({kind for _, kind, _ in control_plane()})
+TEXTS = st.sampled_from(["", "acme-ml", "trimtab-alert", "roles/x", "serviceAccount:x", "a/b/c"])
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=4),
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from(KINDS), st.dictionaries(st.sampled_from(NAMES), JSON)), max_size=4))
+def test_whatever_the_values_are_the_plan_is_read(resources: list[tuple[str, dict[str, Any]]]) -> None:
+    extra = [(f"x[{at}]", kind, values) for at, (kind, values) in enumerate(resources)]
+    said = examine(read_picture(plan(*control_plane(), *extra), owned=(RANKER,)))
+    assert json.dumps([each.what for each in said]) is not None

@@ -1,0 +1,243 @@
+"""A project over Google's APIs: what is broken in it is found, what is refused is said, and nothing else is."""
+
+import shlex
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+
+from shared.clock import SystemClock
+from shared.deployment import FUNCTIONS
+from shared.doctor import rules_grants
+from shared.doctor.examining import examine
+from shared.doctor.finding import Finding, Level
+from shared.doctor.picture import Picture
+from shared.gcp import project_look
+from shared.gcp.project_calls import Method, NoCredentialsError, ProjectCalls
+from shared.gcp.project_look import look
+from tests.support import gcloud_parser
+from tests.support.google_project import AT, PROJECT, SERVING, GoogleProject
+from tests.support.json_door import Asked, JsonDoor
+from tests.support.project_faults import FAULTS
+
+METHODS = [each for each in vars(project_look).values() if isinstance(each, Method)]
+
+
+def found(project: GoogleProject, **options: Any) -> list[Finding]:
+    with JsonDoor(project.answer) as door:
+        return list(examine(look(PROJECT, SystemClock(), endpoint=door.endpoint, **options)))
+
+
+def test_a_whole_deployment_has_no_finding() -> None:
+    assert found(GoogleProject()) == []
+
+
+def test_nothing_is_written() -> None:
+    """Every call is a reading method; the POSTs are those that ask for a policy."""
+    with JsonDoor(GoogleProject().answer) as door:
+        look(PROJECT, SystemClock(), endpoint=door.endpoint)
+        assert {asked.method for asked in door.seen} == {"GET", "POST"}
+        assert all(asked.path.endswith(":getIamPolicy") for asked in door.seen if asked.method == "POST")
+
+
+@cache
+def of_fault(name: str) -> tuple[Finding, ...]:
+    project = GoogleProject()
+    FAULTS[name][0](project)
+    return tuple(found(project))
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_found_with_what_mends_it_and_nothing_else_is(name: str) -> None:
+    _, check, level, what, mend = FAULTS[name]
+    said = of_fault(name)
+    assert {each.check for each in said} == {check}, said
+    matching = [each for each in said if what in each.what]
+    assert matching, said
+    assert matching[0].level is level
+    assert mend in matching[0].mend
+    assert matching[0].why
+
+
+def test_a_function_that_is_gone_is_missed_with_its_rights_left_alone() -> None:
+    project = GoogleProject()
+    del project.functions["audit"]
+    assert [(each.check, each.what) for each in found(project)] == [("function", "the function trimtab-audit is missing")]
+
+
+def test_another_prefix_of_topics_is_read_from_the_functions() -> None:
+    project = GoogleProject()
+    for function in project.functions.values():
+        variables = function["serviceConfig"]["environmentVariables"]
+        variables.update({name: f"x-{value}" for name, value in variables.items() if name.endswith("_TOPIC")})
+    said = [each.what for each in found(project) if each.check == "topic"]
+    assert said[0] == "the topic x-trimtab-alerts is missing"
+
+
+def test_a_wider_role_or_one_on_the_project_is_enough() -> None:
+    project = GoogleProject()
+    pubsub = project.policies["topics/trimtab-alerts-dead-letters"].pop("roles/pubsub.publisher")
+    project.policies["topics/trimtab-alerts-dead-letters"]["roles/pubsub.admin"] = pubsub
+    project.policies["subscriptions/trimtab-alert"].pop("roles/pubsub.subscriber")
+    project.policies["project"]["roles/pubsub.editor"] = pubsub
+    assert found(project) == []
+
+
+def test_the_archive_that_was_given_is_compared_by_its_content() -> None:
+    assert found(GoogleProject(), archive="trimtab-0.1.0-0123456789abcdef.zip") == []
+    (said,) = found(GoogleProject(), archive="trimtab-0.1.0-ffffffffffffffff.zip")
+    assert (said.check, said.level) == ("version", Level.WARNING)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_a_refused_call_names_the_permission_and_nothing_is_taken_for_healthy_or_broken(method: Method) -> None:
+    project = GoogleProject()
+    project.refused[_path_of(method)] = (403, "The caller does not have permission")
+    if method is project_look.PROJECT:
+        project.refused[_path_of(project_look.ENABLED)] = (403, "The caller does not have permission")
+    said = found(project)
+    assert {each.level for each in said} == {Level.UNKNOWN}
+    assert any(method.permission in each.mend and method.name in each.why for each in said), said
+
+
+def _path_of(method: Method) -> str:
+    """A pattern of the paths of a method, host included."""
+    name = method.name
+    ends = {
+        "serviceusage.services.list": "/services$",
+        "cloudresourcemanager.projects.get": f"/v3/{AT}$",
+        "cloudresourcemanager.projects.getIamPolicy": f"/v3/{AT}:getIamPolicy$",
+        "firestore.projects.databases.get": r"/databases/\(default\)$",
+        "run.projects.locations.services.get": "/services/ranker$",
+        "run.projects.locations.services.getIamPolicy": "/services/[a-z-]+:getIamPolicy$",
+        "cloudscheduler.projects.locations.jobs.get": "/jobs/trimtab-tick$",
+        "logging.projects.sinks.get": "/sinks/trimtab-changes$",
+        "firestore.projects.databases.documents.list": "/documents/services$",
+        "pubsub.projects.topics.getIamPolicy": "/topics/[a-z-]+:getIamPolicy$",
+        "pubsub.projects.subscriptions.getIamPolicy": "/subscriptions/[a-z-]+:getIamPolicy$",
+        "iam.projects.serviceAccounts.getIamPolicy": "/serviceAccounts/[^/]+:getIamPolicy$",
+    }
+    return f"^{method.host}.*" + ends.get(name, f"/{name.split('.')[-2]}$")
+
+
+def test_an_api_that_is_off_is_no_missing_permission() -> None:
+    project = GoogleProject()
+    text = "Cloud Quotas API has not been used in project 123456789012 before or it is disabled."
+    project.refused["^cloudquotas"] = (403, text)
+    (said,) = found(project)
+    assert (said.check, said.level) == ("quota", Level.UNKNOWN)
+    assert text in said.why
+    assert "roles/viewer" not in said.mend
+
+
+@pytest.mark.parametrize("status", [400, 404, 409, 429, 500, 503])
+def test_whatever_every_call_answers_nothing_is_raised_and_nothing_is_healthy(status: int) -> None:
+    project = GoogleProject()
+    project.refused["."] = (status, "no")
+    said = found(project)
+    assert {each.check for each in said} >= {"api", "function", "topic", "subscription", "grant"}
+    assert all(each.level is Level.UNKNOWN or each.check in {"database", "sink"} for each in said)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"null", b"<html>", b'{"services": 7, "topics": "x", "bindings": {}, "functions": [1, null]}', b"\xff"]
+)
+def test_an_answer_that_is_not_as_documented_is_unknown_or_empty_and_never_raises(body: bytes) -> None:
+    with JsonDoor(lambda _: (200, body)) as door:
+        assert examine(look(PROJECT, SystemClock(), endpoint=door.endpoint))
+
+
+def test_locations_that_do_not_answer_make_the_listing_unknown() -> None:
+    project = GoogleProject()
+
+    def answer(asked: Asked) -> tuple[int, Any]:
+        status, body = project.answer(asked)
+        return status, {**body, "unreachable": [f"{AT}/locations/us-east1"]} if asked.path.endswith("/functions") else body
+
+    with JsonDoor(answer) as door:
+        said = examine(look(PROJECT, SystemClock(), endpoint=door.endpoint))
+    assert {each.level for each in said} == {Level.UNKNOWN}
+    assert "us-east1" in said[0].why
+
+
+def test_after_its_time_nothing_more_is_asked() -> None:
+    with JsonDoor(GoogleProject().answer) as door:
+        answer = ProjectCalls(endpoint=door.endpoint, work_seconds=0.0).ask(project_look.DATABASE, AT)
+        assert "not asked, because the calls before it took 0 s" in str(answer)
+        assert door.seen == []
+
+
+def test_without_credentials_nothing_is_looked_at(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
+    with pytest.raises(NoCredentialsError, match="no credentials from the environment"):
+        look(PROJECT, SystemClock())
+
+
+def test_every_grant_of_the_list_is_missed_when_it_alone_is_gone() -> None:
+    """Of those that a picture holds: buckets and repositories are not in it."""
+    with JsonDoor(GoogleProject().answer) as door:
+        whole = look(PROJECT, SystemClock(), endpoint=door.endpoint)
+    judged = 0
+    for on, roles in GoogleProject().policies.items():
+        for role, member in ((role, member) for role, members in roles.items() for member in members):
+            if member == f"serviceAccount:{SERVING}":
+                continue  # what served services run as is their owners' matter
+            said = [each.what for each in rules_grants.missing(without(whole, on, role, member))]
+            assert len(said) == 1, (on, role, member, said)
+            assert member.removeprefix("serviceAccount:") in said[0]
+            assert role in said[0]
+            judged += 1
+    assert judged > len(FUNCTIONS) * 7
+
+
+def without(picture: Picture, on: str, role: str, member: str) -> Picture:
+    """The picture with one member of one role taken away."""
+    kind, _, name = on.partition("/")
+
+    def less(policies: Any, key: Any) -> Any:
+        policy = policies[key]
+        return {**policies, key: {**policy, role: policy[role] - {member}}}
+
+    policies = picture.policies
+    match kind:
+        case "project":
+            return replace(picture, project_policy=less({"": picture.project_policy}, "")[""])
+        case "topics":
+            return replace(picture, policies=replace(policies, topics=less(policies.topics, name)))
+        case "subscriptions":
+            return replace(picture, policies=replace(policies, subscriptions=less(policies.subscriptions, name)))
+        case "serviceAccounts":
+            return replace(picture, policies=replace(policies, accounts=less(policies.accounts, name)))
+    if name.startswith("trimtab-"):
+        return replace(picture, policies=replace(policies, functions=less(policies.functions, name)))
+    service = next(iter(policies.services))
+    return replace(picture, policies=replace(policies, services=less(policies.services, service)))
+
+
+def test_every_mending_gcloud_command_has_only_flags_that_gcloud_knows() -> None:
+    if not gcloud_parser.installed():
+        pytest.skip("gcloud is not installed: its own parser cannot be asked")
+    commands: dict[tuple[str, ...], set[str]] = {}
+    for part in (part for name in FAULTS for each in of_fault(name) for part in each.mend.split(" && ")):
+        words = shlex.split(part) if part.startswith("gcloud ") else []
+        way = tuple(_command_of(words))
+        commands.setdefault(way, set()).update(word.partition("=")[0] for word in words if word.startswith("--"))
+    commands.pop((), None)
+    tables = gcloud_parser.flag_tables(list(commands))
+    for (way, flags), table in zip(commands.items(), tables, strict=True):
+        assert flags - set(table["flags"]) <= {"--project"}, way
+    assert len(commands) > 12
+
+
+def _command_of(words: list[str]) -> list[str]:
+    """The words of the command itself: up to its verb."""
+    verbs = {"enable", "describe", "delete", "update", "resume", "add-iam-policy-binding", "remove-iam-policy-binding"}
+    end = next((at for at, word in enumerate(words) if word in verbs), -1)
+    return words[1 : end + 1]
+
+
+def test_minus_one_is_no_limit() -> None:
+    project = GoogleProject()
+    project.quotas[0]["dimensionsInfos"][1]["details"]["value"] = "-1"
+    assert found(project) == []

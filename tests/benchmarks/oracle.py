@@ -64,7 +64,7 @@ def measure(*, seeds: int = 6) -> Area:
             made = found(model, load_name, seeds=seeds)
             seconds += made.seconds
             rows.append(_row(f"{model} {load_name}", made, goodput, usd))
-    return Area("The oracle", HOW.format(dearer=DEARER, lower=GOODPUT_LOWER, seconds=seconds), tuple(rows))
+    return Area("The oracle (simulated)", HOW.format(dearer=DEARER, lower=GOODPUT_LOWER, seconds=seconds), tuple(rows))
 
 
 def _row(name: str, made: Found, goodput: float, usd: float) -> Row:

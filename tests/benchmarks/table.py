@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -76,3 +77,22 @@ def write_into(page: Path, text: str, begin: str = BEGIN) -> None:
     if not found or not end:
         raise ValueError(f"{page}: the marks {begin!r} and {END!r} are missing")
     page.write_text(f"{before}{begin}\n\n{text.strip()}\n\n{END}{after}")
+
+
+def splice_into(page: Path, area: Area, about: str) -> None:
+    """Put one area between the page's marks: in the place of the one with its title, else at the end; `about` says when and where.
+
+    Raises:
+        ValueError: the page lacks the marks.
+    """
+    before, found, rest = page.read_text().partition(BEGIN)
+    held, end, after = rest.partition(END)
+    if not found or not end:
+        raise ValueError(f"{page}: the marks {BEGIN!r} and {END!r} are missing")
+    heading, *lines = area.markdown().strip().splitlines()
+    section = "\n".join([heading, "", f"*{about.strip()}*", *lines])
+    parts = re.split(r"(?m)^(?=## )", held.strip())
+    parts = [section if part.startswith(f"{heading}\n") else part.strip() for part in parts]
+    if section not in parts:
+        parts.append(section)
+    page.write_text(f"{before}{BEGIN}\n\n" + "\n\n".join(parts) + f"\n\n{END}{after}")

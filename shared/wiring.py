@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from shared.handlers.schedule import SchedulePorts
     from shared.handlers.upload import UploadPorts
     from shared.ports import Bus, CommandStore, EventBus, IntakeStore, Logs, Metrics, ServiceDeleter, TemplatePlatform
+    from shared.records.allow_lists import AllowLists
     from shared.records.rights import Grants
 
 T = TypeVar("T")
@@ -100,7 +101,6 @@ def command_ports() -> CommandPorts:
         from shared.gcp.firestore_store import FirestoreStore
         from shared.gcp.pubsub_redrive import PubsubRedriver
         from shared.handlers.command_work import CommandPorts
-        from shared.records.allow_lists import AllowLists
 
         settings = _cloud_settings()
         return CommandPorts(
@@ -111,12 +111,7 @@ def command_ports() -> CommandPorts:
             redriver=PubsubRedriver(settings.project, settings.function_topics),
             deleter=lambda: _deleter(settings),
             grants=_grants(settings),
-            allowed=AllowLists.of(
-                images=settings.allowed_images,
-                service_accounts=settings.allowed_service_accounts,
-                buckets=settings.allowed_buckets,
-                projects=settings.allowed_projects,
-            ),
+            allowed=_allowed(settings),
             push_account=settings.push_service_account,
             events=_events(settings),
         )
@@ -143,6 +138,18 @@ def _grants(settings: Settings) -> Grants:
             f"{'.'.join(map(str, fault['loc'][1:]))}: {fault['msg']}" for fault in error.errors(include_url=False, include_input=False)[:5]
         )
         raise ValueError(f"settings: TRIMTAB_COMMAND_GRANTS: {faults}") from None
+
+
+def _allowed(settings: Settings) -> AllowLists:
+    """What specs may name: judged when a command gives them, and once more before anything is made of them."""
+    from shared.records.allow_lists import AllowLists
+
+    return AllowLists.of(
+        images=settings.allowed_images,
+        service_accounts=settings.allowed_service_accounts,
+        buckets=settings.allowed_buckets,
+        projects=settings.allowed_projects,
+    )
 
 
 def _deleter(settings: Settings) -> ServiceDeleter:
@@ -187,6 +194,7 @@ def reconcile_ports() -> ReconcilePorts:
             events=_events(settings),
             models=store,
             files=CloudStorage(endpoint=_http(settings.storage_endpoint)),
+            allowed=_allowed(settings),
         )
 
     return _once("reconcile", make)

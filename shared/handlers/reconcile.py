@@ -26,6 +26,7 @@ from shared.handlers.recording import Look, fingerprint, record
 from shared.handlers.telling import Telling, with_untold_rollout
 from shared.handlers.template import RolloutExecutor, Seen, see
 from shared.ports import Bus, Clock, EventBus, Ids, Logs, Metrics, ModelFiles, ModelStore, Platform, Prober, Quota, Store, TemplatePlatform
+from shared.records.allow_lists import NO_LIMITS, AllowLists
 from shared.records.decision import Decision
 from shared.records.facts import StoredFact, UnreadableFact
 from shared.records.fleet import ActSlot
@@ -56,6 +57,7 @@ class ReconcilePorts:
     """What reconcile needs of the outside. Without a source of metrics or quotas, those are Unknown.
 
     Without `logs` nothing is diagnosed: the decisions go by the alerts alone.
+    `allowed` is what specs may name, as the command function has it.
     Without `templates` the templates of services are left alone, whatever their specs say; without a prober no golden request is asked,
     and a rollout that needs one waits.
     """
@@ -73,6 +75,7 @@ class ReconcilePorts:
     models: ModelStore | None = None
     files: ModelFiles | None = None
     logs: Logs | None = None
+    allowed: AllowLists = NO_LIMITS
 
     @property
     def model_ports(self) -> ModelPorts | None:
@@ -182,7 +185,7 @@ def _observe(service: ServiceId, document: ServiceDocument, state: ServiceState,
     try:
         reading = ports.templates.read_service(service)
         versions = _versions(document, ports)
-        seen = see(document, state, reading, ports.templates, ports.prober, now=ports.clock.now(), versions=versions)
+        seen = see(document, state, reading, ports.templates, ports.prober, now=ports.clock.now(), versions=versions, allowed=ports.allowed)
         cloud_run = reading.observed
     except ServiceMissing:
         cloud_run = Unknown(reason=f"there is no Cloud Run service {service.resource_name}")

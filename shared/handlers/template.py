@@ -12,9 +12,11 @@ from shared.control.repair import basis_of
 from shared.control.repair_ask import settings_in_force
 from shared.control.rollout import refused, sent
 from shared.control.rollout_parts import quarantine_of, to_restore, traffic_when_promoted, traffic_while_starting
-from shared.control.spec_lint import faults
+from shared.control.spec_lint import FAULT_LIMIT, MOST_FAULTS, faults
 from shared.errors import Answer, QuotaRefused, Refused, Retry, ServiceMissing, StaleEtag, TokenConflict, TrimtabError
 from shared.ports import Clock, Prober, Store, TemplatePlatform
+from shared.records.admission import not_allowed
+from shared.records.allow_lists import NO_LIMITS, AllowLists
 from shared.records.desired import VersionUnknown, desired_serving
 from shared.records.metric import Unknown
 from shared.records.observed import RevisionReading, ServiceReading
@@ -56,10 +58,12 @@ def see(
     *,
     now: datetime,
     versions: Mapping[int, int] = NO_VERSIONS,
+    allowed: AllowLists = NO_LIMITS,
 ) -> Seen:
     """Look at the template.
 
     `versions` are the complete ones of the model, the newest first, each with the bytes of its files, where the spec asks for the latest.
+    `allowed` is what specs may name, asked once more: the stored spec may not have come through the commands.
 
     Raises:
         Retry: Cloud Run could not be asked.
@@ -93,7 +97,7 @@ def see(
             "kept": kept,
             "left_out": choice.left_out,
             "changes": tuple(shown[:CHANGES_SHOWN]),
-            "faults": faults(document.id, after) if found and wanted.own_entry is None else (),
+            "faults": _faults(document, after, wanted, allowed) if found else (),
             "start_up_seconds": wanted.start_up_seconds or 240,
             "probe": _probe(document, rollout, candidate, reading.document, prober),
         }
@@ -176,6 +180,12 @@ def _choice(document: ServiceDocument, state: ServiceState, seen: Json, versions
 def _follows_latest(document: ServiceDocument) -> bool:
     model = document.spec.serving.model if document.spec.serving is not None else None
     return model is not None and not isinstance(model.version, int)
+
+
+def _faults(document: ServiceDocument, after: Json, wanted: DesiredServing, allowed: AllowLists) -> tuple[str, ...]:
+    """Why what would be rendered is not to be written: what the spec may not name, and what lint finds in it."""
+    refused = tuple(str(each)[:FAULT_LIMIT] for each in not_allowed(document.id, document.spec, allowed))
+    return (*refused, *(faults(document.id, after) if wanted.own_entry is None else ()))[:MOST_FAULTS]
 
 
 def _is_kept(document: ServiceDocument, state: ServiceState, seen: Json) -> bool:

@@ -59,6 +59,21 @@ def only_noted(service: ServiceId, spec: ServiceSpec, allowed: AllowLists) -> tu
     return tuple(each for each in _refusals(service, spec, allowed) if _is_only_noted(each, spec))
 
 
+def not_allowed(service: ServiceId, spec: ServiceSpec, allowed: AllowLists) -> tuple[Refusal, ...]:
+    """What the allow-lists refuse of a spec that is stored already.
+
+    Whoever writes to the store past the commands, or wrote before a list was made shorter, has not passed the door that they stand at.
+    """
+    serving = spec.serving
+    found = [*_listed("service", "project", service.project, allowed.projects)]
+    if serving is None:
+        return tuple(found)
+    found += _listed("spec.serving.image", "image", serving.image, allowed.images)
+    found += _bucket_refusals(serving, allowed)
+    found += _account_refusals(service, serving, allowed)
+    return tuple(found)
+
+
 def _is_only_noted(refusal: Refusal, spec: ServiceSpec) -> bool:
     """Cloud Run's own rules hold in any case: a service that breaks one cannot be there."""
     kept = spec.serving is not None and spec.serving.own_entry is not None and spec.autonomy is Autonomy.OBSERVE
@@ -134,7 +149,11 @@ def _model_refusals(serving: ServingSpec, allowed: AllowLists) -> Iterator[Refus
             else "put the version folders into a folder with a name, and give that",
             authority=Authority.TF_SERVING,
         )
-    if serving.model.source is ModelSource.IMAGE:
+    yield from _bucket_refusals(serving, allowed)
+
+
+def _bucket_refusals(serving: ServingSpec, allowed: AllowLists) -> Iterator[Refusal]:
+    if serving.model is None or serving.model.source is ModelSource.IMAGE:
         return
     bucket = serving.model.uri.removeprefix("gs://").split("/", 1)[0]
     yield from _listed("spec.serving.model.uri", "bucket", bucket, allowed.buckets)

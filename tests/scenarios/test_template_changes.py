@@ -1,11 +1,13 @@
 """A change of the spec becomes a served revision, or leaves the traffic where it was with a clear reason: the whole of reconcile."""
 
+from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 from typing import Any, get_args
 
 import pytest
 
+from shared.records.allow_lists import AllowLists
 from shared.records.fleet import Fleet
 from shared.records.plan import DenialCode
 from shared.records.rollout import RolloutPhase
@@ -387,3 +389,21 @@ def test_whatever_breaks_wherever_the_same_version_is_served_in_the_end(fault: F
             different[f"{fault} at {number}: {effect}"] = {key: (end[key], other[key]) for key in end if end[key] != other[key]}
         assert trace.struck
     assert different == {}
+
+
+@pytest.mark.parametrize(
+    ("lists", "named"),
+    [
+        ({"images": ("europe-docker.pkg.dev/acme-ml/*",)}, "tensorflow/serving"),
+        ({"buckets": ("acme-other",)}, "acme-models"),
+        ({"projects": ("acme-web",)}, "acme-ml"),
+    ],
+)
+def test_what_the_allow_lists_forbid_is_not_deployed_whoever_stored_the_spec(lists: dict[str, tuple[str, ...]], named: str) -> None:
+    town = Town()
+    town.reconcile_ports = replace(town.reconcile_ports, allowed=AllowLists.model_validate(lists))
+    before = town.revisions()
+    town.minutes(12)
+    assert (town.revisions(), town.writes()) == (before, [])
+    said = [denial.message for decision in town.store.decisions(RANKER, limit=9) for denial in decision.denials]
+    assert any(named in each and "allow-list" in each for each in said)

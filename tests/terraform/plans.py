@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 ROOT = Path(__file__).parents[2]
 TREE = ROOT / "terraform"
-FOLDER_VARIABLE = "TRIMTAB_TFCHECK"
+FOLDER_VARIABLE = "TFCHECK_HOME"
 SCHEMA = "schemas/google-7.json.gz"
 INIT_SECONDS = 90
 
@@ -141,7 +141,7 @@ class Installed(_Shared):
 
 @contextmanager
 def terraform(scratch: Path) -> Iterator[Terraform | str]:
-    """One that can plan: the folder that `TRIMTAB_TFCHECK` names, else the installed one; or why there is none."""
+    """One that can plan: the folder that `TFCHECK_HOME` names, else the installed one; or why there is none."""
     named = os.environ.get(FOLDER_VARIABLE)
     if named:
         with _stand_in(Path(named), scratch) as found:

@@ -67,18 +67,19 @@ def _show(told: "Story", load: float) -> None:
     from cli.story import CALM, OBJECTIVE_MS, RISES_S, RUSH, changed
 
     console = Console(highlight=False)
-    console.print(
-        "ranker: TF Serving on one L4 per instance, as somebody deployed it: --concurrency=60, --max-instances=3, --enable_batching."
-    )
-    console.print(f"Its owner told Trimtab: p99 within {OBJECTIVE_MS:g} ms, at most 16 instances, repair it when its trouble is explained.")
+    console.print("ranker: TF Serving on one L4 per instance, deployed with --concurrency=60 --max-instances=3, and no batching.")
+    console.print(f"Its owner told Trimtab: p99 within {OBJECTIVE_MS:g} ms, at most 3 instances, repair it when its trouble is explained.")
     console.print("Real: the functions, the store, the push bodies, the google-cloud-run client, the decisions.")
     console.print("Simulated: Cloud Run, TF Serving, the traffic, the time, and so every figure.\n")
     rows = [Row(RISES_S, "traffic", f"rises from {CALM * load:,.0f} to {RUSH * load:,.0f} requests/s"), *_alerts(told), *_decisions(told)]
     with console.capture() as captured:
         console.print(_timeline(sorted(rows, key=lambda row: row.at_s)))
     typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
-    console.print()
-    console.print(_compared(told.before, told.after))
+    typer.echo()
+    with console.capture() as captured:
+        console.print(_compared(told))
+    typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    typer.echo("before: from the rise of the load to the first write; after: the last ten minutes.")
     quiet = sum(1 for each in told.run.decisions if not changed(each.decision))
     console.print(
         f"\n{told.run.platform_writes} writes to Cloud Run; {quiet} more decisions changed nothing and say why (--json has them)."
@@ -125,25 +126,27 @@ def _timeline(rows: list[Row]) -> Table:
     return table
 
 
-def _compared(before: "RunResult", after: "RunResult") -> Table:
+def _compared(told: "Story") -> Table:
     from cli.story import OBJECTIVE_MS
+
+    spans = (told.before, told.between, told.after)
 
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
     table.add_column("simulated")
-    table.add_column("before (load rise to first write)", justify="right")
-    table.add_column("after (last 10 minutes)", justify="right")
+    for name in ("before", "meanwhile", "after"):
+        table.add_column(name, justify="right")
     rows = {
-        f"goodput (answered within {OBJECTIVE_MS:g} ms)": (_percent(before.goodput), _percent(after.goodput)),
-        "p99 of those answered": (_ms(before.p99_ms), _ms(after.p99_ms)),
-        "errors": (_errors(before), _errors(after)),
-        "rows of a batch": (_number(before.mean_batch), _number(after.mean_batch)),
-        "CPU busy": (_percent(before.cpu_busy), _percent(after.cpu_busy)),
-        "GPU busy": (_percent(before.gpu_busy), _percent(after.gpu_busy)),
-        "instances": (_number(before.mean_instances), _number(after.mean_instances)),
-        "$ per million good": (_number(before.usd_per_million_good), _number(after.usd_per_million_good)),
+        f"goodput (answered within {OBJECTIVE_MS:g} ms)": [_percent(each.goodput) for each in spans],
+        "p99 of those answered": [_ms(each.p99_ms) for each in spans],
+        "errors": [_errors(each) for each in spans],
+        "rows of a batch": [_number(each.mean_batch) for each in spans],
+        "CPU busy": [_percent(each.cpu_busy) for each in spans],
+        "GPU busy": [_percent(each.gpu_busy) for each in spans],
+        "instances": [_number(each.mean_instances) for each in spans],
+        "$ per million good": [_number(each.usd_per_million_good) for each in spans],
     }
-    for name, (was, now) in rows.items():
-        table.add_row(name, was, now)
+    for name, values in rows.items():
+        table.add_row(name, *values)
     return table
 
 

@@ -58,11 +58,11 @@ def decide(service: ManagedService, observation: Observation, now: datetime) -> 
     if service.document.spec.autonomy == Autonomy.OBSERVE:
         return _plan(scene, [], [], _observe_only(state), finding)
     plan = _plan(scene, *_weigh(scene, observation, finding), finding)
-    return plan if observation.template is None else _with_template(plan, looked, observation, finding, now)
+    return plan if observation.template is None else _with_template(plan, looked, observation, finding, now, most=limits[0].instances)
 
 
 def _with_template(
-    plan: Plan, service: ManagedService, observation: Observation, finding: diagnosing.Finding | None, now: datetime
+    plan: Plan, service: ManagedService, observation: Observation, finding: diagnosing.Finding | None, now: datetime, *, most: int
 ) -> Plan:
     """The plan with the next step of a template change, or of a repair.
 
@@ -73,7 +73,7 @@ def _with_template(
     if plan.changes or view is None or isinstance(observed, Unknown):
         return plan
     looked = service.model_copy(update={"state": plan.state})
-    fixing = repair.advance(looked, observation, finding, now)
+    fixing = repair.advance(looked, observation, finding, now, most=most)
     after = looked.model_copy(update={"state": fixing.state})
     step = rollout.advance(after, view, observed, now) if fixing.settled else Step(fixing.state)
     step = replace(step, denials=(*fixing.denials, *step.denials))

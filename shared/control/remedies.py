@@ -154,6 +154,10 @@ def for_repair(scene: Scene) -> Wishes:
     wishes = Wishes()
     repair, bound = scene.service.state.repair, scene.observed.max_in_force
     needed = repair.predicted.instances_needed if repair is not None and repair.phase in PROVIDED else None
+    quota = next((each.instances for each in scene.ceilings if each.code is DenialCode.QUOTA), None)
+    if needed is not None and quota is not None and repair is not None and repair.phase is RepairPhase.ASKED:
+        # The candidate starts beside what runs: the last GPU is kept for it.
+        needed = min(needed, max(quota - 1, bound))
     if repair is None or needed is None or needed <= bound:
         return wishes
     target, ceiling = scene.cut(needed, at_least=bound)

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 from shared.control.asking import trial_reads_from
 from shared.control.pins import template_pin
 from shared.control.repair_ask import Asked, ask
-from shared.control.repair_effect import effect, verdict
+from shared.control.repair_effect import effect
+from shared.control.repair_verdict import Verdict, harmful, verdict
 from shared.control.rollout_parts import without_candidate_tag
 from shared.control.rollout_start import NO_TEMPLATE_HASH, ROLLBACK
-from shared.control.timing import ROLLOUT_SLACK_SECONDS, TICK_SECONDS, TRIAL_AT_MOST_SECONDS, TRIAL_SETTLE_SECONDS
+from shared.control.timing import HARM_SHOWS_SECONDS, ROLLOUT_SLACK_SECONDS, TICK_SECONDS, TRIAL_AT_MOST_SECONDS, TRIAL_SETTLE_SECONDS
 from shared.records.evidence import WINDOW_SECONDS, Evidence, Readings
 from shared.records.metric import Unknown
 from shared.records.plan import Denial
@@ -59,8 +60,8 @@ def basis_of(serving: ServingSpec) -> str:
     return value_hash({**serving.model_dump(mode="json", include=_BASIS), "model": model})
 
 
-def advance(service: ManagedService, observation: Observation, finding: Finding | None, now: datetime) -> RepairStep:
-    """Take the repair one step further, or ask for one."""
+def advance(service: ManagedService, observation: Observation, finding: Finding | None, now: datetime, *, most: int) -> RepairStep:
+    """Take the repair one step further, or ask for one; `most` is what the bounds can rise to."""
     repair, serving, view = service.state.repair, service.document.spec.serving, observation.template
     if serving is None or view is None:
         return RepairStep(service.state)
@@ -72,7 +73,7 @@ def advance(service: ManagedService, observation: Observation, finding: Finding 
         return _judged(service, repair, view, observation.evidence, now)
     if repair is not None and repair.phase is RepairPhase.REVERTING:
         return _reverting(service, repair, view, now)
-    return _asked(service.state, ask(service, observation, finding, now, basis=basis_of(serving)), now)
+    return _asked(service.state, ask(service, observation, finding, now, basis=basis_of(serving), most=most), now)
 
 
 def _asked(state: ServiceState, asked: Asked, now: datetime) -> RepairStep:
@@ -98,7 +99,7 @@ def _followed(service: ManagedService, repair: Repair, evidence: Evidence | None
     if last.rollout_id.startswith(ROLLBACK):
         return _ended(state, repair, RepairPhase.DROPPED, f"the traffic was taken to {last.revision} by a person", now)
     if last.outcome == "promoted":
-        before = _later(service, repair, evidence, last.at, now)
+        before = _later(service, repair, evidence, last.moved_at or last.at, now)
         update = {
             "phase": RepairPhase.ON_TRIAL,
             "promoted_at": last.at,
@@ -138,6 +139,9 @@ def _judged(service: ManagedService, repair: Repair, view: TemplateView, evidenc
         return _ended(state, repair, RepairPhase.DROPPED, "the traffic was moved to another revision before it was judged", now)
     over = now >= repair.promoted_at + timedelta(seconds=TRIAL_AT_MOST_SECONDS)
     if evidence is None or not _whole_window(evidence, repair.promoted_at, now):
+        harm = _harm(service, repair, evidence, now)
+        if harm is not None:
+            return _taken_back(state, repair, view, harm, now)
         if over:
             return _ended(state, repair, RepairPhase.UNPROVEN, f"{UNPROVEN}: no metrics of the time after it were read", now)
         return RepairStep(state, next_look_at=max(_whole_from(evidence, repair.promoted_at), _tick(now)))
@@ -150,14 +154,31 @@ def _judged(service: ManagedService, repair: Repair, view: TemplateView, evidenc
         return _ended(state, measured, RepairPhase.UNPROVEN, f"{UNPROVEN}: {judged.text}", now)
     if not judged.worse:
         return _ended(state, measured, RepairPhase.KEPT, judged.text, now)
-    if repair.previous is None:
+    return _taken_back(state, measured, view, judged, now)
+
+
+def _harm(service: ManagedService, repair: Repair, evidence: Evidence | None, now: datetime) -> Verdict | None:
+    """Harm that is seen before a whole window lies behind the promotion: nobody waits ten minutes for what half of all clients feel."""
+    serving, promoted_at = service.document.spec.serving, repair.promoted_at
+    readings = evidence.readings if evidence is not None else None
+    if serving is None or promoted_at is None or not isinstance(readings, Readings):
+        return None
+    ended = now - timedelta(seconds=readings.end_age_seconds)
+    if ended < promoted_at + timedelta(seconds=HARM_SHOWS_SECONDS):
+        return None
+    return harmful(repair.before, effect(evidence, serving.protocol), objective_p99_ms=service.document.spec.objective.p99_ms)
+
+
+def _taken_back(state: ServiceState, measured: Repair, view: TemplateView, judged: Verdict, now: datetime) -> RepairStep:
+    """Worse than what it replaced: the traffic is to go back, and this template is not deployed again."""
+    if measured.previous is None:
         return _ended(state, measured, RepairPhase.UNPROVEN, f"it is worse, and what was before it is not known: {judged.text}", now)
-    text = f"it is worse than {repair.previous}, which gets the traffic back: {judged.text}"[:STATE_TEXT_LIMIT]
+    text = f"it is worse than {measured.previous}, which gets the traffic back: {judged.text}"[:STATE_TEXT_LIMIT]
     reverting = measured.model_copy(update={"phase": RepairPhase.REVERTING, "outcome": text})
     update: dict[str, object] = {"repair": reverting}
-    template = _template_of(repair, view)
-    if template is not None and repair.revision is not None:
-        bad = Quarantined(template_hash=template, revision=repair.revision, reason=text, at=now)
+    template = _template_of(measured, view)
+    if template is not None and measured.revision is not None:
+        bad = Quarantined(template_hash=template, revision=measured.revision, reason=text, at=now)
         others = tuple(each for each in state.quarantined if each.template_hash != template)
         update["quarantined"] = (*others, bad)[-KEPT_QUARANTINED:]
     return RepairStep(state.model_copy(update=update), RepairChange(kind="judge", repair=reverting), next_look_at=_tick(now), settled=False)

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 from shared.control.episodes import open_signals
 from shared.control.explanation import shown
 from shared.control.pins import template_pin
-from shared.control.repair_effect import effect, predict
+from shared.control.repair_effect import effect
+from shared.control.repair_prediction import predict
 from shared.control.repair_rules import HALF, STEPS, TEMPLATE_REMEDIES, InForce
 from shared.control.repair_words import moved, numbers, running_numbers
 from shared.control.rollout_parts import denial, is_current, quarantine_of
 from shared.control.rollout_start import not_now
 from shared.control.timing import REPAIR_ATTEMPTS, REPAIR_COOLDOWN_SECONDS, REPAIR_WINDOW_SECONDS
 from shared.records.desired import desired_serving
-from shared.records.metric import Unknown
+from shared.records.metric import Known, Unknown
 from shared.records.plan import Denial, DenialCode
-from shared.records.repair import IN_FORCE, KEPT_CHANGES, Repair, RepairPhase, RepairSettings
+from shared.records.repair import IN_FORCE, KEPT_CHANGES, Effect, Prediction, Repair, RepairPhase, RepairSettings, known_value
 from shared.records.repaired import leaves_to_trimtab
 from shared.records.serving import DesiredServing, ServingSpec
 from shared.records.state import STATE_TEXT_LIMIT, ServiceState
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 ANY_VERSION = 1
 """Stands for the version of the model: no setting depends on which it is."""
+FULL_ENOUGH_ROWS = 8.0
+"""A mean batch from which on what a batch costs is mostly its rows."""
+MOSTLY_ANSWERED = 0.5
 SHORT = 100
 """Characters of a change: its setting, before and after."""
 NO_STEP = "no step of the settings is left that mends it"
@@ -67,7 +71,7 @@ def settings_in_force(state: ServiceState, basis: str) -> RepairSettings:
     return repair.settings if repair.phase in IN_FORCE else repair.fallback
 
 
-def ask(service: ManagedService, observation: Observation, finding: Finding | None, now: datetime, *, basis: str) -> Asked:
+def ask(service: ManagedService, observation: Observation, finding: Finding | None, now: datetime, *, basis: str, most: int) -> Asked:
     """The repair that the evidence asks for; none where no incident is open or no cause is certain."""
     state, spec = service.state, service.document.spec
     signal = next(iter(open_signals(state)), None)
@@ -89,6 +93,17 @@ def ask(service: ManagedService, observation: Observation, finding: Finding | No
     if against is not None:
         return Asked(denials=(against,))
     desired = desired_serving(spec, version=ANY_VERSION, settings=wanted.settings)
+    predicted = predict(
+        desired,
+        observation.evidence,
+        rows_per_request=spec.serving.rows_per_request,
+        allowed_now=observed.max_in_force,
+        allowed=max(most, observed.max_in_force),
+    )
+    before = effect(observation.evidence, spec.serving.protocol)
+    crowded = _no_gpu(observation) or _crowded(predicted, before, most=max(most, observed.max_in_force))
+    if crowded is not None:
+        return _denied(DenialCode.NOT_REPAIRED, f"{_said(cause)}; {crowded}")
     repair = Repair(
         repair_id=f"repair-{now:%Y%m%dT%H%M%S}",
         phase=RepairPhase.ASKED,
@@ -100,17 +115,39 @@ def ask(service: ManagedService, observation: Observation, finding: Finding | No
         settings=wanted.settings,
         fallback=current,
         takes_over=wanted.takes_over,
-        predicted=predict(
-            desired,
-            observation.evidence,
-            rows_per_request=spec.serving.rows_per_request,
-            allowed_now=observed.max_in_force,
-            allowed=spec.scale.max_instance_count,
-        ),
-        before=effect(observation.evidence, spec.serving.protocol),
+        predicted=predicted,
+        before=before,
         asked_at=now,
     )
     return Asked(repair)
+
+
+def _no_gpu(observation: Observation) -> str | None:
+    """A candidate starts beside what runs: where the quota is used up it never does, and Cloud Run is asked again and again."""
+    count, quota = observation.instance_count, observation.quota_instances
+    if not isinstance(count, Known) or not isinstance(quota, Known) or count.value < quota.value:
+        return None
+    return (
+        f"a revision starts beside the {count.value:g} instances that run, and the quota is {quota.value:g}: ask for one more at "
+        "g.co/cloudrun/gpu-quota, or lower scaling.max_instance_count by one"
+    )
+
+
+def _crowded(predicted: Prediction, before: Effect, *, most: int) -> str | None:
+    """Why what is refused now is better refused: it would wait in front of those who are answered in time.
+
+    Only where batches are large already, so that it is known that larger ones gain little, and where most requests are answered.
+    """
+    rate, failed, batch = (known_value(each) for each in (before.requests_per_second, before.failed_ratio, before.mean_batch_rows))
+    low = predicted.requests_per_second_low
+    if rate is None or failed is None or batch is None or low is None:
+        return None
+    if batch < FULL_ENOUGH_ROWS or failed >= MOSTLY_ANSWERED or low * most >= rate:
+        return None
+    return (
+        f"{most} instances are the most that may run and carry some {low * most:,.0f} of {rate:,.0f} requests/s: what is refused now would "
+        "wait, and make those late that are answered; allow more instances first (spec, budget, quota)"
+    )
 
 
 def _mended_by_ours(finding: Finding) -> Cause | None:

@@ -340,6 +340,7 @@ def _ended(look: _Look, outcome: Literal["promoted", "failed", "superseded", "ov
         detail=detail[:STATE_TEXT_LIMIT],
         at=look.now,
         previous=max(rollout.stable, key=lambda target: target.percent).revision if forward and rollout.stable else None,
+        moved_at=rollout.phase_since if forward else None,
     )
     return Step(look.state.model_copy(update={"rollout": None, "last_rollout": last}), reason=detail, next_look_at=look.tick)
 

@@ -79,6 +79,10 @@ PROBE_FAILURES = 3
 TRIAL_SETTLE_SECONDS = 60.0
 """After a repair has the traffic: instances start, clients connect anew; what is measured before says nothing of it."""
 
+HARM_SHOWS_SECONDS = 180.0
+"""After a repair has the traffic: more than half of a window of metrics, so that its median is of the time after, and longer than instances
+take to start."""
+
 TRIAL_AT_MOST_SECONDS = 1_800.0
 """Without metrics, or under quite another load, a repair is judged no later than this: it stays, unproven."""
 

@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints
 
 from shared.records.base import Record, UtcTime
 from shared.records.facts import ShortText
-from shared.records.metric import Known, Metric
+from shared.records.metric import Known, Metric, Unknown
 from shared.records.serving import Concurrency, RevisionName
 from shared.records.signals import Signal
 
@@ -18,6 +18,7 @@ KEPT_CHANGES = 10
 KEPT_ASKED = 8
 """Times of earlier repairs that are remembered: more than the budget of attempts."""
 RepairText = Annotated[str, StringConstraints(max_length=512)]
+NOT_MEASURED = Unknown(reason="not measured")
 ValueHash = Annotated[str, StringConstraints(pattern=r"^[a-z2-7]{10}$")]
 
 
@@ -67,6 +68,8 @@ class Effect(Record):
     """Of requests: those that Cloud Run answered with an error, and those that never reached TF Serving (over gRPC a refusal for want of a
     server thread is an HTTP 200)."""
     p99_ms: Metric
+    p50_ms: Metric = NOT_MEASURED
+    p95_ms: Metric = NOT_MEASURED
     mean_batch_rows: Metric
     gpu_busy_ratio: Metric
     cpu_busy_ratio: Metric

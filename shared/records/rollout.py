@@ -119,6 +119,8 @@ class LastRollout(Record):
     at: UtcTime
     previous: RevisionName | None = None
     """Of one that was promoted: the revision that had most of the traffic before."""
+    moved_at: UtcTime | None = None
+    """Of one that was promoted: when the traffic was about to be moved; a look later it was seen to be there."""
 
 
 class RolloutChange(Record):

@@ -8,7 +8,7 @@ import pytest
 from shared.records.evidence import WINDOW_SECONDS
 from shared.records.fleet import Brakes, Fleet
 from shared.records.plan import DenialCode
-from shared.records.service import Autonomy, Hold, HoldKind, OwnedField, Pin
+from shared.records.service import Autonomy, Hold, HoldKind, Objective, OwnedField, Pin, ScaleBounds
 from shared.records.windows import Weekday, Window
 from shared.simulation.cloud_run_behaviour import Outcome
 from tests.scenarios.test_template_changes import NAME
@@ -298,17 +298,51 @@ def test_a_candidate_that_cloud_run_refuses_fails_the_repair_and_the_traffic_sta
     assert town.condition()[:2] == ("False", "NotTakenOver")
 
 
-def test_a_repair_waits_for_room_where_the_quota_is_short() -> None:
+def test_no_repair_is_asked_for_while_every_gpu_of_the_quota_is_in_use() -> None:
     town = Clinic()
     town.cloud_run.set_gpu_quota(RANKER.project, RANKER.region, 4)
-    town.cloud_run.set_running_instances(NAME, 4)
+    town.load.set_demand(RANKER, 4)
+    town.minutes(8)
     town.ails(exhausted())
     town.minutes(10)
-    assert (town.phase(), town.traffic()) == ("asked", {town.foreign: 100})
-    town.cloud_run.set_running_instances(NAME, 2)
-    town.minutes(15)
+    assert (town.repairs(), town.traffic()) == ([], {town.foreign: 100})
+    said = [denial for decision in town.store.decisions(RANKER, limit=20) for denial in decision.denials]
+    assert any(each.code is DenialCode.NOT_REPAIRED and "the quota is 4" in each.message for each in said)
+    town.load.set_demand(RANKER, 2)
+    town.minutes(40)
     assert town.traffic() == {town.revisions()[-1]: 100}
-    assert town.repairs().count(("ask", "asked")) == 1
+
+
+def test_what_would_only_wait_is_better_refused_where_batches_are_large_already() -> None:
+    town = Clinic()
+    crowded = readings(rate=200, served={"OK": 150}, in_flight=16, gpu=1.0, cpu=0.3, active=4, batch=16)
+    town.ails(crowded)
+    town.minutes(10)
+    assert (town.repairs(), town.traffic()) == ([], {town.foreign: 100})
+    said = [denial for decision in town.store.decisions(RANKER, limit=20) for denial in decision.denials]
+    assert any(each.code is DenialCode.NOT_REPAIRED and "allow more instances first" in each.message for each in said)
+
+
+def test_the_maximum_rises_before_a_repair_that_lets_in_more_than_it_carries() -> None:
+    town = Clinic(
+        to_repair().model_copy(update={"spec": to_repair().spec.model_copy(update={"scale": ScaleBounds(max_instance_count=16)})})
+    )
+    town.ails(readings(rate=800, served={"OK": 160}, in_flight=16, gpu=0.8, cpu=0.3, active=4, batch=1))
+    town.minutes(12)
+    masks = town.writes()
+    raised = next(at for at, mask in enumerate(masks) if any("scaling" in each for each in mask))
+    deployed = next(at for at, mask in enumerate(masks) if "template" in mask)
+    assert raised < deployed
+    assert town.bounds()[1] > 4
+
+
+def test_a_repair_that_makes_half_of_all_clients_wait_is_taken_back_before_a_whole_window_has_passed() -> None:
+    town = Clinic(to_repair().model_copy(update={"spec": to_repair().spec.model_copy(update={"objective": Objective(p99_ms=200)})}))
+    town.ails(exhausted())
+    town.until("on-trial", minutes=20)
+    town.metrics.now(readings(rate=200, served={"OK": 200}, p99_ms=4_000))
+    town.until("reverted", minutes=9)
+    assert town.traffic() == {town.foreign: 100}
 
 
 def test_an_alert_that_comes_twice_and_out_of_order_asks_for_one_repair() -> None:

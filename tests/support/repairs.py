@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared.local.clock import VirtualClock
@@ -88,6 +88,11 @@ class SettableMetrics:
                 made |= dict.fromkeys(SERVED_KEYS, Unknown(reason=unread_served))
             made |= {key: Known(value=value, age_seconds=age, samples=5) for key, value in values.items()}
         self._set.append((self._clock.now(), made))
+
+    def now(self, values: Mapping[str, float]) -> None:
+        """These are what is measured in the window that can be read at this moment, too."""
+        self.set(values)
+        self._set = [(datetime.min.replace(tzinfo=UTC), self._set[-1][1])]
 
     def instance_count(self, service: ServiceId) -> Metric:
         return self._load.instance_count(service)

@@ -44,17 +44,16 @@ def test_it_is_the_incident_of_a_busy_cpu_an_idle_gpu_and_refused_requests() -> 
 def test_the_cause_is_named_from_the_evidence_before_anything_is_written() -> None:
     first = as_json()["decisions"][0]
     assert (first["trigger"], first["cause"]) == ("thread-gap", "server-thread-quota")
-    assert "grpc_max_threads from 16 to 104" in first["changes"]
+    assert {"grpc_max_threads from 16 to 104", "enable_batching from off to on"} <= set(first["changes"])
     assert "TF Serving counts" in first["why"]
     assert first["outcome"].startswith("kept: ")
 
 
-def test_the_repair_has_room_before_it_has_traffic() -> None:
+def test_what_ends_it_is_the_repair_and_no_instance_more() -> None:
     changes = [change for each in as_json()["decisions"] for change in each["changes"]]
-    raised = next(at for at, change in enumerate(changes) if change.startswith("scaling.max_instance_count from 3 to "))
-    promoted = next(at for at, change in enumerate(changes) if change.startswith("promote "))
-    assert raised < promoted
-    assert int(changes[raised].rpartition(" ")[2]) <= MOST
+    assert not [change for change in changes if change.startswith("scaling.")]
+    assert {change for change in changes if change.startswith(("deploy ", "promote "))}
+    assert tell(seed=1, load=1.0).after.mean_instances == MOST
 
 
 def test_every_write_is_a_decision_that_says_so() -> None:

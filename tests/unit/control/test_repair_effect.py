@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
-from shared.control.repair_effect import effect, predict, verdict
+from shared.control.repair_effect import effect
+from shared.control.repair_prediction import predict
+from shared.control.repair_verdict import harmful, verdict
 from shared.records.desired import desired_serving
-from shared.records.evidence import Evidence, Readings
-from shared.records.evidence_keys import SERVED_KEYS, TOTAL_KEY
+from shared.records.evidence import Evidence, Readings, Statistic, reading_key
+from shared.records.evidence_keys import CLOUD_RUN, SERVED_KEYS, TOTAL_KEY
 from shared.records.metric import Known, Metric, Unknown
 from shared.records.repair import Effect, RepairSettings, known_value
 from shared.records.serving import Protocol
@@ -67,9 +69,11 @@ def test_without_readings_every_part_of_the_effect_is_unknown(evidence: Evidence
     assert all(isinstance(getattr(found, name), Unknown) for name in Effect.model_fields)
 
 
-def of(ratio: float | None, *, p99: float | None = 100, rate: float | None = 200) -> Effect:
+def of(
+    ratio: float | None, *, p50: float | None = None, p95: float | None = None, p99: float | None = 100, rate: float | None = 200
+) -> Effect:
     values: dict[str, Metric] = dict.fromkeys(Effect.model_fields, NOT_READ)
-    given = {"failed_ratio": ratio, "p99_ms": p99, "requests_per_second": rate}
+    given = {"failed_ratio": ratio, "p50_ms": p50, "p95_ms": p95, "p99_ms": p99, "requests_per_second": rate}
     return Effect.model_validate(values | {name: known(value) for name, value in given.items() if value is not None})
 
 
@@ -112,8 +116,10 @@ def test_what_an_instance_carries_lies_between_batches_that_gain_nothing_and_bat
 
 
 def test_the_cpu_bounds_what_an_instance_carries() -> None:
-    found = predicted(readings(rate=100, served={"OK": 100}, gpu=0.5, cpu=0.25, active=1, batch=4))
-    assert found.requests_per_second_high == pytest.approx(400)
+    found = predicted(readings(rate=100, served={"OK": 100}, gpu=0.05, cpu=0.25, active=1, batch=4))
+    assert found.requests_per_second_low == pytest.approx(400)
+    # Where the CPU's work is a batch's, one of 32 rows shares it among eight times as many as one of 4.
+    assert found.requests_per_second_high == pytest.approx(3_200)
 
 
 def test_batches_smaller_than_those_measured_carry_less_at_worst() -> None:
@@ -137,3 +143,36 @@ def test_what_is_not_known_is_not_predicted_and_it_is_said_what(values: dict[str
     found = predicted(values)
     assert (found.failed_ratio, found.requests_per_second_low) == (None, None)
     assert missing in found.text
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "worse"),
+    [
+        # Refusals in a moment became answers nobody waits for.
+        (of(0.05, p50=40, p95=100, p99=152), of(0.0, p50=900, p95=1_600, p99=1_812), True),
+        (of(0.4, p50=40, p95=100, p99=152), of(0.1, p50=44_000, p95=80_000, p99=88_000), True),
+        # Half of all requests fail, then none, and a twentieth of the answers is late: better for sure.
+        (of(0.5, p50=40, p95=100, p99=152), of(0.0, p50=60, p95=260, p99=300), False),
+        (of(0.05, p50=40, p95=100, p99=152), of(0.0, p50=60, p95=240, p99=251), False),
+    ],
+)
+def test_an_answer_after_the_objective_is_no_better_than_a_refusal(before: Effect, after: Effect, *, worse: bool) -> None:
+    assert verdict(before, after, objective_p99_ms=250).worse is worse
+
+
+@pytest.mark.parametrize(("p50", "harm"), [(1_001, True), (1_000, False), (None, False)])
+def test_a_median_of_four_times_the_objective_is_harm_that_nobody_waits_out(p50: float | None, *, harm: bool) -> None:
+    found = harmful(of(0.3, p50=40), of(0.0, p50=p50), objective_p99_ms=250)
+    assert (found is not None) is harm
+
+
+def test_who_was_that_slow_before_is_not_harmed() -> None:
+    assert harmful(of(0.3, p50=900), of(0.0, p50=2_000), objective_p99_ms=250) is None
+
+
+def test_a_window_with_two_loads_predicts_nothing_and_asks_for_twice_the_room() -> None:
+    values = readings(rate=100, served={"OK": 40}, gpu=0.4, cpu=0.3, active=1, batch=1)
+    values[reading_key(f"{CLOUD_RUN}container/cpu/utilizations", Statistic.P95, "ratio")] = 1.0
+    found = predicted(values, now=3)
+    assert (found.failed_ratio, found.requests_per_second_low, found.instances_needed) == (None, None, 6)
+    assert found.text.startswith("not predicted: the load changed within the window")

@@ -1,6 +1,7 @@
 """`trimtab doctor`: what a deployment lacks, or what a plan would lack, and the command that mends it. Nothing is written."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 EXIT_FINDINGS = 1
 PLAN_LIMIT_BYTES = 128 * 2**20
+COMMANDS = ("gcloud ", "make ", "sudo ")
+"""What a mend begins with that is a command, and nothing else."""
+_WORD = re.compile(r"""\s*(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+""")
 FORMS = "a project's id: 6 to 30 lower case letters, digits and hyphens, a letter first"
 
 
@@ -40,6 +44,7 @@ def doctor(
 
     Exit code 0: nothing found. 1: something is wrong. 2: wrong usage, or something could not be looked at and nothing else is wrong.
     """
+    from cli.findings import terminal_width
     from shared.doctor.examining import examine
 
     if project is None and plan is None:
@@ -54,7 +59,7 @@ def doctor(
     if as_json:
         typer.echo(json.dumps(_object(picture, findings), indent=2, ensure_ascii=False))
     else:
-        for line in _text(picture, findings):
+        for line in _text(picture, findings, terminal_width()):
             typer.echo(line)
     raise typer.Exit(_code(findings))
 
@@ -92,8 +97,6 @@ def _planned(plan: Path | None, document: dict[str, Any] | None, owned: "Sequenc
 
 def _looked_at(project: str, database: str, archive: str | None, plan: Path | None, document: dict[str, Any] | None) -> "Picture":
     """The project; of a plan, which of its services Terraform writes."""
-    import re
-
     from shared import wiring
     from shared.doctor.picture import Served
     from shared.gcp.project_calls import NoCredentialsError
@@ -143,21 +146,45 @@ def _verdict(check: str, findings: "Sequence[Finding]") -> str:
     return next((level.value for level in (Level.PROBLEM, Level.WARNING, Level.UNKNOWN) if level in found), "silent")
 
 
-def _text(picture: "Picture", findings: "Sequence[Finding]") -> Iterator[str]:
-    from cli.findings import coloured, plain, terminal_width, wrapped
+def _mend(text: str, width: int | None) -> Iterator[str]:
+    """A text to paste as it is; a command folded as a shell folds it; a sentence wrapped."""
+    from cli.findings import wrapped
+
+    if "\n" in text:
+        yield from ("    mend:", *(f"      {line}" for line in text.split("\n")))
+    elif text.startswith(COMMANDS):
+        yield from _folded(f"    mend: {text}", width)
+    elif text:
+        yield from wrapped(f"mend: {text}", "    ", width, hang="  ")
+
+
+def _folded(command: str, width: int | None) -> Iterator[str]:
+    """The command on lines that a shell reads as one: broken between words, never within quotes."""
+    if width is None:
+        yield command
+        return
+    line = ""
+    for word in _WORD.findall(command):
+        longer = line + word
+        if line.strip() and len(longer.rstrip()) > width - len(" \\"):
+            yield line.rstrip() + " \\"
+            line = f"        {word.lstrip()}"
+        else:
+            line = longer
+    yield line
+
+
+def _text(picture: "Picture", findings: "Sequence[Finding]", width: int | None) -> Iterator[str]:
+    from cli.findings import coloured, plain, wrapped
     from shared.doctor.finding import Level
 
-    width = terminal_width()
     colours = {Level.PROBLEM: "red", Level.WARNING: "yellow", Level.UNKNOWN: "cyan"}
     for finding in findings:
-        level = coloured(finding.level.value, colours[finding.level], bold=True)
-        yield f"{level} {finding.check}: {plain(finding.what)}"
+        first, *more = wrapped(f"{finding.level.value} {finding.check}: {plain(finding.what)}", "", width, hang="    ")
+        yield coloured(finding.level.value, colours[finding.level], bold=True) + first.removeprefix(finding.level.value)
+        yield from more
         yield from wrapped(plain(finding.why), "    ", width)
-        first, *more = plain(finding.mend).split("\n") if finding.mend else [""]
-        if more:
-            yield from ("    mend:", *(f"      {line}" for line in (first, *more)))
-        elif first:
-            yield f"    mend: {first}"
+        yield from _mend(plain(finding.mend), width)
         yield ""
     counts = [(level, sum(each.level is level for each in findings)) for level in Level]
     words = {

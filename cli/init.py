@@ -1,8 +1,9 @@
 """`trimtab init`: the variables of a deployment, asked for one by one or given as options, as a file that Terraform reads."""
 
 import re
+import shlex
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,7 +35,10 @@ OWN_ACCOUNT_LIMIT = 14
 """Characters of a service's name whose account Terraform makes: an account's name has 30, and begins with trimtab-serving-."""
 COMMANDS = ("apply", "patch", "hold", "release", "rollback", "reconcile", "redrive", "discard")
 """What a caller that is named here may give: everything but delete."""
-_IDENTITY = re.compile(r"^(?:user|serviceAccount):(\S+@\S+)$")
+DEFAULT_OUTPUT = Path("terraform/terraform.tfvars")
+_IDENTITY = re.compile(r"(?:user|serviceAccount):([^@\s]{1,128}@[^@\s]{1,190})")
+"""A member that a grant can name: one address, which is what Cloud Run verifies of a caller."""
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ def init(
         list[str] | None, typer.Option(metavar="MEMBER", help="Who may send commands over HTTPS, such as user:ada@example.com.")
     ] = None,
     *,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")] = Path("terraform/terraform.tfvars"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")] = DEFAULT_OUTPUT,
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: what is not given is left out.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
 ) -> None:
@@ -79,21 +83,104 @@ def init(
 
     Exit code 0: written. 2: an answer is not of its form, something that must be given is missing, or the file is there.
     """
-    if output.exists() and not force:
-        stop(f"{output}: is there already: give another name with --output, or --force to write over it")
+    _writable(output, force=force)
     asked = not yes
-    answers = Answers(
-        project_id=_must("--project", project, "The project's id", "project_id", asked=asked),
-        region=_must("--region", region, "The region of the functions (europe-west1, ...)", "region", asked=asked),
-        models=_many("--model", model, "A served model, as SERVICE=BUCKET (empty: no more)", read_model, asked=asked),
-        channels=_many("--channel", channel, "A notification channel (empty: no more)", _matching("channel"), asked=asked),
-        callers=_many("--caller", caller, "Who may send commands, as user:ADDRESS (empty: no more)", _matching("caller"), asked=asked),
-    )
-    twice = {each.service for each in answers.models if sum(other.service == each.service for other in answers.models) > 1}
+    try:
+        answers = _answers(project, region, model, channel, caller, asked=asked)
+    except typer.Abort:
+        stop("init: the input ended before everything was answered, and nothing is written: answer all, or give options and --yes")
+    _write(output, tfvars(answers), force=force)
+    for warning in _warnings(answers):
+        typer.echo(f"warning: {warning}", err=True)
+    typer.echo(f"{output}: written. Next: {_next(answers, output)}", err=True)
+
+
+def _answers(
+    project: str | None,
+    region: str | None,
+    model: Sequence[str] | None,
+    channel: Sequence[str] | None,
+    caller: Sequence[str] | None,
+    *,
+    asked: bool,
+) -> Answers:
+    project_id = _must("--project", project, "The project's id", "project_id", asked=asked)
+    region = _must("--region", region, "The region of the functions (europe-west1, ...)", "region", asked=asked)
+    given = _many("--model", model, "A served model, as SERVICE=BUCKET (empty: no more)", read_model, asked=asked)
+    twice = {each.service for each in given if sum(other.service == each.service for other in given) > 1}
     if twice:
         stop(f"--model: {', '.join(sorted(twice))}: given twice: a service serves one model")
-    _write(output, tfvars(answers), force=force)
-    typer.echo(f"{output}: written. Next: make deploy PROJECT={answers.project_id} REGION={answers.region}", err=True)
+    return Answers(
+        project_id=project_id,
+        region=region,
+        models=tuple(_with_account(each, project_id, region, asked=asked) for each in given),
+        channels=_many("--channel", channel, "A notification channel (empty: no more)", _matching("channel"), asked=asked),
+        callers=_many("--caller", caller, "Who may send commands, as user:ADDRESS (empty: no more)", read_caller, asked=asked),
+    )
+
+
+def _with_account(model: Model, project: str, region: str, *, asked: bool) -> Model:
+    """The model with whom its service runs as: asked for where it was not said, for a service that is there has one already."""
+    while asked and model.account is None:
+        typer.echo(f"Whom {model.service} runs as says: {_describe(model.service, project, region)}", err=True)
+        question = f"The account of {model.service} (empty: one is made, and you put it into the service)"
+        text = typer.prompt(question, default="", show_default=False, err=True).strip()
+        try:
+            found = replace(model, account=_account(text) if text else None)
+            _named(found)
+        except ValueError as error:
+            typer.echo(str(error), err=True)
+        else:
+            return found
+    try:
+        _named(model)
+    except ValueError as error:
+        stop(f"--model: {error}")
+    return model
+
+
+def _warnings(answers: Answers) -> Iterator[str]:
+    for model in answers.models:
+        if model.account is None:
+            yield (
+                f"{model.service}: no account was given: Trimtab may act as trimtab-serving-{model.service}, which Terraform makes, only. "
+                "While the service runs as another, the first repair or rollout of it is refused. Whom it runs as says: "
+                f"{_describe(model.service, answers.project_id, answers.region)} "
+                f"(then give {model.service}={model.bucket or 'BUCKET'}=ACCOUNT; nothing printed: Compute Engine's own, give it another)"
+            )
+    for member in answers.callers:
+        if not _IDENTITY.fullmatch(member):
+            yield f"{member}: {_UNGRANTED}"
+
+
+_UNGRANTED = "may reach the command function and give no command: grants name addresses. Name its members in command_grants"
+
+
+def _describe(service: str, project: str, region: str) -> str:
+    """The command that prints whom a service runs as."""
+    words = ["gcloud", "run", "services", "describe", service, f"--project={project}", f"--region={region}"]
+    return f"{shlex.join(words)} --format='value(spec.template.spec.serviceAccountName)'"
+
+
+def _next(answers: Answers, output: Path) -> str:
+    """What deploys with the file: Terraform reads some by itself, the others must be named to it."""
+    words = ["make", "deploy", f"PROJECT={answers.project_id}", f"REGION={answers.region}"]
+    by_itself = output.name == DEFAULT_OUTPUT.name or output.name.endswith(".auto.tfvars")
+    if by_itself and output.resolve().parent == DEFAULT_OUTPUT.parent.resolve():
+        return shlex.join(words)
+    file = shlex.quote(f"-var-file={output.resolve()}")
+    return f"{shlex.join([*words, f'VARS={output}'])} (by hand: terraform -chdir=terraform apply {file} -var=archive=...)"
+
+
+def _writable(output: Path, *, force: bool) -> None:
+    """Said before anything is asked."""
+    if output.exists() and not force:
+        stop(f"{output}: is there already: give another name with --output, or --force to write over it")
+    if not output.parent.is_dir():
+        advice = "name a file with --output"
+        if output == DEFAULT_OUTPUT:
+            advice = f"run it in a checkout of Trimtab, where that folder is, or {advice} and pass it to Terraform with -var-file"
+        stop(f"{output}: there is no folder {output.parent} here: {advice}")
 
 
 def tfvars(answers: Answers) -> str:
@@ -107,8 +194,9 @@ def tfvars(answers: Answers) -> str:
     if answers.channels:
         blocks.append(f"notification_channels = {_list(answers.channels)}")
     if answers.callers:
-        blocks.append(f"command_callers = {_list(answers.callers)}")
-        grants = "".join(_grant(found[1]) for each in answers.callers if (found := _IDENTITY.match(each)))
+        notes = "".join(f"# {one_line(each)} {_UNGRANTED}.\n" for each in answers.callers if not _IDENTITY.fullmatch(each))
+        blocks.append(f"{notes}command_callers = {_list(answers.callers)}")
+        grants = "".join(_grant(found[1]) for each in answers.callers if (found := _IDENTITY.fullmatch(each)))
         blocks += [f"command_grants = [\n{grants}]"] if grants else []
     return "\n\n".join(blocks) + "\n"
 
@@ -123,21 +211,48 @@ def read_model(text: str) -> Model:
     bucket, account = [*(each or None for each in more), None, None][:2]
     if len(more) > 2:  # noqa: PLR2004 (bucket and account)
         raise ValueError(f"{one_line(text, 80)}: want {WANTED['model']}")
-    for name, value in (("service", service), ("bucket", bucket), ("service_account_email", account)):
-        if value is not None and not re.match(PATTERNS[name], value):
-            raise ValueError(f"{name} {one_line(value, 80)!r}: want {WANTED[name]}")
-    if account is None and len(service) > OWN_ACCOUNT_LIMIT:
+    for name, value in (("service", service), ("bucket", bucket)):
+        if value is not None and not re.fullmatch(PATTERNS[name], value):
+            raise ValueError(f"{name} '{one_line(value, 80)}': want {WANTED[name]}")
+    return Model(service, bucket, None if account is None else _account(account))
+
+
+def _account(text: str) -> str:
+    name = "service_account_email"
+    if not re.fullmatch(PATTERNS[name], text):
+        raise ValueError(f"{name} '{one_line(text, 80)}': want {WANTED[name]}")
+    if text.endswith("-compute@developer.gserviceaccount.com"):
+        raise ValueError(f"{name} {text}: Compute Engine's own account may do too much: give the service one of its own")
+    return text
+
+
+def _named(model: Model) -> None:
+    """Whether an account can be made for it, where it has none.
+
+    Raises:
+        ValueError: its name is too long for that.
+    """
+    if model.account is None and len(model.service) > OWN_ACCOUNT_LIMIT:
         limit = f"an account that is made for it takes names of at most {OWN_ACCOUNT_LIMIT} characters"
-        raise ValueError(f"service {service}: {limit}: give {service}={bucket or 'BUCKET'}=ACCOUNT")
-    if account is not None and account.endswith("-compute@developer.gserviceaccount.com"):
-        raise ValueError(f"service_account_email {account}: Compute Engine's own account may do too much: give the service one of its own")
-    return Model(service, bucket, account)
+        raise ValueError(f"service {model.service}: {limit}: give {model.service}={model.bucket or 'BUCKET'}=ACCOUNT")
+
+
+def read_caller(text: str) -> str:
+    """A member that may call the command function.
+
+    Raises:
+        ValueError: it is none, or a person or account without an address.
+    """
+    member = _matching("caller")(text)
+    if member.partition(":")[0] in {"user", "serviceAccount"} and not _IDENTITY.fullmatch(member):
+        raise ValueError(f"'{one_line(text, 80)}': want {WANTED['caller']}")
+    return member
 
 
 def _matching(name: str) -> Callable[[str], str]:
     def read(text: str) -> str:
-        if not re.match(PATTERNS[name], text) or not text.isprintable():
-            raise ValueError(f"{one_line(text, 80)!r}: want {WANTED[name]}")
+        if not re.fullmatch(PATTERNS[name], text) or not text.isprintable():
+            raise ValueError(f"'{one_line(text, 80)}': want {WANTED[name]}")
         return text
 
     return read
@@ -203,16 +318,19 @@ def _list(values: Sequence[str]) -> str:
 
 
 def _text(value: str) -> str:
-    """A text of HCL: quotes, backslashes and what would begin a template are escaped."""
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("${", "$${").replace("%{", "%%{")
-    return f'"{escaped}"'
+    """A text of HCL: quotes, backslashes, control characters and what would begin a template are escaped."""
+    marked = value.translate(_ESCAPES).replace("${", "$${").replace("%{", "%%{")
+    return '"' + "".join(char if char.isprintable() else _code(char) for char in marked) + '"'
+
+
+def _code(char: str) -> str:
+    code = ord(char)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"  # noqa: PLR2004 (the last of four digits)
 
 
 def _write(output: Path, text: str, *, force: bool) -> None:
     try:
         with output.open("w" if force else "x", encoding="utf-8", newline="\n") as file:
             file.write(text)
-    except FileExistsError:
-        stop(f"{output}: is there already: give another name with --output, or --force to write over it")
     except OSError as error:
         stop(f"{output}: cannot be written: {error.strerror or type(error).__name__}")

@@ -52,11 +52,13 @@ def simulate(
     Exit code 0: simulated, also where the answer is that no server comes up. 2: something given cannot be read, or is not known.
     """
     from cli.needs import picture, simulation
-    from cli.simulation_input import scenario_of, settings_of
+    from cli.simulation_input import need, scenario_of, settings_of
 
     simulation()
     if plot is not None:
         picture(plot)
+    for name in scenarios:
+        need(name)
     if len(scenarios) > 1 and not compare:
         stop(f"{one_line(scenarios[1])}: one scenario is simulated; to compare others with it, add --compare")
     scenario = scenario_of(scenarios[0])
@@ -131,10 +133,11 @@ def _draw(plot: Path, runs: "list[Ran]", scenario: "Scenario", name: str) -> Non
 
 def _print(name: str, scenario: "Scenario", runs: "list[Ran]") -> None:
     from cli.simulated import table
+    from shared.simulation.scenario_world import model_times
 
     minutes, before = scenario.duration_s // 60, scenario.warm_up_s // 60
     how = f"{scenario.workload.kind} load, {minutes} simulated minutes after {before} of warm-up, seed {scenario.seed}"
     typer.echo(f"{one_line(name)}: {how}\n")
     budget = scenario.objective.usd_per_hour if scenario.objective is not None else None
-    for line in table(runs, good_ms=scenario.good_ms, budget=budget):
+    for line in table(runs, good_ms=scenario.good_ms, budget=budget, batch_time=model_times(scenario.model).batch_time):
         typer.echo(line)

@@ -1,6 +1,7 @@
 """The figures of simulated runs as people read them: one table, and a line for each run of what the numbers say."""
 
 import json
+import math
 import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -10,6 +11,8 @@ import typer
 
 from cli.findings import MIN_WIDTH
 from shared.simulation.figures import DOES_NOT_START
+from shared.tfserving.batching import DEFAULT_MAX_BATCH_SIZE
+from shared.tfserving.capacity.batch_time import BatchTime
 
 if TYPE_CHECKING:
     from cli.simulating import Ran
@@ -31,6 +34,8 @@ WELL = 0.99
 SMALL = 0.005
 """A share of failures below it is not what the line is about."""
 BUSY = 0.85
+FAR = 2.0
+"""From so many times the rows a second on, a GPU could carry far more."""
 MAX_WIDTH = 120
 
 Row = tuple[str, Sequence[str]]
@@ -41,10 +46,10 @@ def written_json(document: dict[str, Any]) -> None:
     typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def table(runs: "Sequence[Ran]", *, good_ms: float, budget: float | None) -> Iterator[str]:
+def table(runs: "Sequence[Ran]", *, good_ms: float, budget: float | None, batch_time: BatchTime | None = None) -> Iterator[str]:
     """The table, and below it what it says; as wide as the terminal, in blocks one below the other where the runs do not fit.
 
-    `budget`: what an hour may cost.
+    `budget`: what an hour may cost. `batch_time`: how long the model's batches take; None: not known.
     """
     all_figures = [each.figures for each in runs]
     rows = list(_rows(all_figures, good_ms))
@@ -52,12 +57,12 @@ def table(runs: "Sequence[Ran]", *, good_ms: float, budget: float | None) -> Ite
     widths = [max(len(each.name), *(len(cells[place]) for _, cells in rows)) for place, each in enumerate(runs)]
     most = max(MIN_WIDTH, min(MAX_WIDTH, shutil.get_terminal_size().columns))
     for block in _blocks(widths, most - head):
-        yield "  ".join(["simulated".ljust(head), *(runs[place].name.rjust(widths[place]) for place in block)])
+        yield "  ".join(["simulated".ljust(head), *(runs[place].name.rjust(widths[place]) for place in block)]).rstrip()
         for label, cells in rows:
             yield "  ".join([label.ljust(head), *(cells[place].rjust(widths[place]) for place in block)]).rstrip()
         yield ""
     for each, figures in zip(runs, all_figures, strict=True):
-        said = [verdict(figures, good_ms)]
+        said = [verdict(figures, good_ms, batch_time)]
         if budget is not None and each.usd_per_hour is not None and each.usd_per_hour > budget:
             said.append(f"${each.usd_per_hour:,.2f} an hour on the average, above the budget of ${budget:,.2f}")
         for line in (*said, *each.notes):
@@ -65,13 +70,13 @@ def table(runs: "Sequence[Ran]", *, good_ms: float, budget: float | None) -> Ite
 
 
 def _wrapped(text: str, width: int) -> Iterator[str]:
-    """On lines; a number stays with its percent sign."""
-    kept = text.replace(" %", "\N{NO-BREAK SPACE}%")
+    """On lines; a number stays with its percent sign, and with what it is above or below."""
+    kept = text.replace(" %", "\N{NO-BREAK SPACE}%").replace("> ", ">\N{NO-BREAK SPACE}").replace("< ", "<\N{NO-BREAK SPACE}")
     for line in textwrap.wrap(kept, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False):
         yield line.replace("\N{NO-BREAK SPACE}", " ")
 
 
-def verdict(figures: dict[str, Any], good_ms: float) -> str:
+def verdict(figures: dict[str, Any], good_ms: float, batch_time: BatchTime | None = None) -> str:
     """What the numbers of a run say, in one line."""
     goodput, errors = figures["goodput"], figures["errors"]
     if goodput is None:
@@ -89,23 +94,34 @@ def verdict(figures: dict[str, Any], good_ms: float) -> str:
     if goodput >= WELL and not said:
         said.append(f"{percent(goodput)} answered within {good_ms:g} ms")
     elif goodput < WELL:
-        said += _where_the_limit_is(figures)
+        said += _where_the_limit_is(figures, good_ms, batch_time)
     return ", ".join(said) or f"{percent(goodput)} answered within {good_ms:g} ms"
 
 
-def _where_the_limit_is(figures: dict[str, Any]) -> Iterator[str]:
+def _where_the_limit_is(figures: dict[str, Any], good_ms: float, batch_time: BatchTime | None) -> Iterator[str]:
     gpu, cpu, batch = figures["gpu_busy"], figures["cpu_busy"], figures["mean_batch"]
     if gpu is None or cpu is None:
         return
     small = f" with batches of {batch:.1f}" if batch is not None and batch < 4 else ""  # noqa: PLR2004 (rows that a GPU hardly notices)
     if cpu >= BUSY:
         yield f"the CPU is full ({percent(cpu)}), the GPU {percent(gpu)} busy"
-    elif gpu >= BUSY and small:
+    elif gpu >= BUSY and small and batch and batch_time is not None and gain(batch_time, batch, good_ms) >= FAR:
         yield f"the GPU is {percent(gpu)} busy{small}, far below what it can carry"
     elif gpu >= BUSY:
         yield f"the GPU is full ({percent(gpu)})"
     else:
         yield f"the GPU is {percent(gpu)} busy{small}"
+
+
+def gain(batch_time: BatchTime, mean_rows: float, good_ms: float) -> float:
+    """How many times the rows a second the GPU carries in the best of larger batches, against batches of `mean_rows`; 1 where in none.
+
+    Larger ones are up to TF Serving's `max_batch_size` where nothing sets it, and are done within `good_ms`.
+    """
+    now_ms = batch_time.device_ms(mean_rows) / mean_rows
+    sizes = (size for size in range(math.ceil(mean_rows), DEFAULT_MAX_BATCH_SIZE + 1) if batch_time.total_ms(size) <= good_ms)
+    best_ms = min((batch_time.device_ms(size) / size for size in sizes), default=now_ms)
+    return now_ms / best_ms if 0 < best_ms < now_ms else 1.0
 
 
 def _rows(runs: Sequence[dict[str, Any]], good_ms: float) -> Iterator[Row]:

@@ -12,6 +12,7 @@ from shared.lint.finding import Finding, Severity
 from shared.lint.given import Arguments, Given, Text, Workload
 from shared.lint.server_flags import strays
 from shared.lint.specs import check_spec
+from shared.lint.v2_values import texts_of
 from shared.local.world.revisions import revision_of
 from shared.records.admission import admit
 from shared.records.allow_lists import NO_LIMITS
@@ -25,6 +26,7 @@ from shared.simulation.world.results import RunResult
 from shared.simulation.world.settings import Revision
 from shared.tfserving.batching import format_batching
 from shared.tfserving.batching_parameters import BatchingParameters
+from shared.tfserving.flags import parse_flags
 
 ANY_SERVICE = ServiceId(project="simulated", region="europe-west1", name="simulated")
 """Stands for the service of a spec that names none; its region has the list prices of most regions."""
@@ -124,6 +126,8 @@ def prepared(name: str, scenario: Scenario, settings: ServiceSettings) -> Prepar
     """The settings as a revision; ends the command where something that the simulation needs is not known."""
     checked = _checked(name, scenario, settings)
     errors = [finding for finding in checked.findings if finding.severity is Severity.ERROR]
+    if not any(finding.code in _NOT_DEPLOYED for finding in errors):
+        _need_tf_serving(name, settings, checked.deployment)
     stops = tuple(_said(finding) for finding in errors if _stops(finding, checked.deployment))
     others = tuple(_said(finding) for finding in errors if not _stops(finding, checked.deployment))
     if stops:
@@ -136,9 +140,10 @@ def prepared(name: str, scenario: Scenario, settings: ServiceSettings) -> Prepar
             client_timeout_s=scenario.limits.client_timeout_s or float("inf"),
             usd_per_instance_s=scenario.limits.usd_per_instance_s,
         )
+        revision = bounded(scenario, revision)
     except ValueError as error:
         stop(f"{name}: {one_line(str(error), 2_000)}")
-    return Prepared(name, checked.deployment, bounded(scenario, revision), (), others)
+    return Prepared(name, checked.deployment, revision, (), others)
 
 
 def run(scenario: Scenario, ready: Prepared) -> Ran:
@@ -202,9 +207,34 @@ def _checked(name: str, scenario: Scenario, settings: ServiceSettings) -> Checke
             stop(f"{name}: the spec leaves the server's command to its owner (spec.serving): give the gcloud command instead")
         return check_spec(service, settings.spec, file=name)
     checked = check(_given(name, scenario, settings))
-    if not checked.deployment.is_service:
+    if not checked.deployment.is_service or not checked.deployment.containers:
         stop(f"{name}: gcloud: no command in it deploys a Cloud Run service: write gcloud run deploy NAME --image=... and its flags")
     return checked
+
+
+def _need_tf_serving(name: str, settings: ServiceSettings, deployment: Deployment) -> None:
+    if settings.spec is not None or settings.batching is not None or settings.flags:
+        return
+    instead = _instead(deployment)
+    if instead is not None:
+        stop(
+            f"{name}: gcloud: nothing in it starts TensorFlow Serving: {one_line(instead)}. Where it does start it, say so with the "
+            "server's flags under service, as in flags: [--port=8500, --rest_api_port=8501]"
+        )
+
+
+def _instead(deployment: Deployment) -> str | None:
+    """What the container runs, where nothing says that it is TensorFlow Serving; None where something does."""
+    image, command = deployment.image, " ".join(texts_of(deployment.container.get("command")))
+    if deployment.flags is not None:
+        given = [argument.text for argument in deployment.arguments if argument.index is not None]
+        if command or (image is not None and image.is_tf_serving) or parse_flags(given).given:
+            return None
+    if command:
+        return f"its command is {command}"
+    return (
+        "it names no image that is known, and what a build from source makes is not read" if image is None else f"its image is {image.text}"
+    )
 
 
 def _given(name: str, scenario: Scenario, settings: ServiceSettings) -> Given:

@@ -17,6 +17,7 @@ from shared.records.plan import FieldChange
 from shared.records.service import Autonomy, Objective, ScaleBounds, ServiceDocument, ServiceSpec
 from shared.records.serving import ModelSource, ModelSpec, ServingSpec, TakeOver
 from shared.records.spec_problems import problems_of
+from shared.simulation.cloud_run_errors import SimulatedError
 from shared.simulation.scenario import Scenario, ServiceSettings
 from shared.simulation.scenario_world import model_times, workload_of
 from shared.tfserving.command import BATCHING
@@ -52,6 +53,9 @@ def run_steered(name: str, scenario: Scenario, settings: ServiceSettings, ready:
             usd_per_instance_s=scenario.limits.usd_per_instance_s,
             over_grpc=False,
         )
+    except SimulatedError as error:
+        refusal = one_line(" ".join(error.text.split()), 2_000)
+        stop(f"--{name}: Cloud Run would refuse the service: {refusal}{_quota_hint(scenario, document)}")
     except (ValueError, TrimtabError) as error:
         stop(f"--{name}: {one_line(str(error), 2_000)}")
     marks = tuple((each.at_s, said) for each in found.decisions if (said := changed(each)) is not None)
@@ -60,6 +64,13 @@ def run_steered(name: str, scenario: Scenario, settings: ServiceSettings, ready:
         notes[MOST_TOLD:] = [f"and {len(notes) - MOST_TOLD} changes more"]
     writes = f"{_count(found.platform_writes, 'write')} to Cloud Run, {_count(len(found.revisions) - 1, 'new revision')}"
     return Ran(name, found.span(scenario.warm_up_s), ready.usd_per_instance_s, (writes, *notes), marks)
+
+
+def _quota_hint(scenario: Scenario, document: ServiceDocument) -> str:
+    quota, most = scenario.limits.gpu_quota, document.spec.scale.max_instance_count
+    if quota is None or quota >= most:
+        return ""
+    return f"; limits.gpu_quota is {quota} and the service's maximum {most}: raise limits.gpu_quota, or lower limits.max_instances"
 
 
 def _count(number: int, what: str) -> str:

@@ -16,6 +16,8 @@ from shared.records.spec_problems import problems_of
 from shared.simulation.scenario import Scenario, ScenarioError, ServiceSettings, read_scenario, read_settings
 from shared.simulation.scenario_workload import CsvError, ReplayLoad, series_of_csv
 
+MARK = "\ufeff"
+"""Editors of Windows begin a file in UTF-8 with it."""
 HINT = "docs/examples/scenario.yaml is one, docs/reference/scenario.md lists every field"
 
 
@@ -27,11 +29,17 @@ def scenario_of(name: str) -> Scenario:
         stop(f"{name}: {error}\n{HINT}")
 
 
+def need(name: str) -> None:
+    """End the command where there is no such file, or it cannot be read."""
+    if name != STANDARD_INPUT:
+        _text(name)
+
+
 def settings_of(name: str) -> ServiceSettings:
     """Settings to compare: of another scenario, of a file with what stands under `service`, of a spec's file, or a gcloud command."""
     text = _text(name)
     if kind_of(text) is Kind.COMMANDS:
-        return ServiceSettings(gcloud=text)
+        return ServiceSettings(gcloud=text.removeprefix(MARK))
     data = _parsed(name, text)
     try:
         if isinstance(data, Mapping) and "workload" in data:
@@ -81,7 +89,9 @@ def _with_files(settings: ServiceSettings, folder: Path) -> ServiceSettings:
     for field in ("gcloud", "batching"):
         file = getattr(settings, f"{field}_file")
         if file is not None:
-            update |= {field: _text(_beside(folder, file, f"service.{field}_file")), f"{field}_file": None}
+            text = _text(_beside(folder, file, f"service.{field}_file"))
+            # TF Serving stumbles over a byte order mark, so it stays in its own file.
+            update |= {field: text.removeprefix(MARK) if field == "gcloud" else text, f"{field}_file": None}
     return settings.model_copy(update=update)
 
 

@@ -11,10 +11,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from shared.deployment import FUNCTIONS
 from shared.handlers.schedule import MISSED_WITHIN
+from shared.records.decision import DECISION_TTL_SECONDS
 from shared.records.subject import SWEEP_SLOTS
 
 ROOT = Path(__file__).parent.parent
+CONTROL_PLANE = ROOT / "terraform" / "modules" / "control-plane"
 NOTE = "<!-- Made by `make docs` from the code and docs/benchmarks.md. Do not edit. -->\n\n"
 SIZES = (1, 10, 100, 1_000)
 DAYS = 30
@@ -50,15 +53,20 @@ PRICES: Mapping[str, Price] = {
     "log_gib": Price("GiB of logs", 0.50, 1, 50, OBSERVABILITY, "2026-09"),
     "listings": Price("listings of Cloud Storage (class A)", 0.005, 1_000, 0, STORAGE, "not looked up"),
     "object_reads": Price("reads of Cloud Storage (class B)", 0.0004, 1_000, 0, STORAGE, "not looked up"),
+    "firestore_gib": Price("GiB stored in Firestore", 0.15, 1, 1, FIRESTORE, "not looked up"),
+    "recovery_gib": Price("GiB of Firestore's point-in-time recovery", 0.15, 1, 0, FIRESTORE, "not looked up"),
+    "metric_mib": Price("MiB of log-based metrics", 0.258, 1, 150, OBSERVABILITY, "2026-09"),
+    "archive_gib": Price("GiB of archives in Cloud Storage", 0.02, 1, 0, STORAGE, "not looked up"),
+    "build_minutes": Price("minutes of Cloud Build", 0.006, 1, 2_500, "https://cloud.google.com/build/pricing", "2026-09"),
     "image_gib": Price(
         "GiB of images in Artifact Registry", 0.10, 1, 0.5, "https://cloud.google.com/artifact-registry/pricing", "not looked up"
     ),
 }
-"""us-central1 and Cloud Run's tier 1. What is free is free once a billing account (Firestore: a project's one free database)."""
+"""us-central1 and Cloud Run's tier 1. What is free is free once a billing account (logs: a project; Firestore: a database of a project)."""
 ALERT_REFERENCE_USD, ALERT_POINTS_USD = 0.35, 0.50 / 1e6
 """Of a metric that a policy's condition names, a month; of a point that its query returns. Charged from 1 September 2027."""
-ALERT_CONDITIONS = 10
-"""Of a served service with an objective: one for each signal that Terraform makes a policy of."""
+ALERT_CONDITIONS, ALERT_METRICS = 10, 12
+"""Of a served service with an objective: one condition for each signal that Terraform makes a policy of, and the metrics that they name."""
 ALERT_PERIODS = DAYS * 24 * 60 * 2
 """A condition is evaluated every thirty seconds."""
 
@@ -108,6 +116,14 @@ MESSAGE_GIB = 1_000 / 2**30
 """A message is billed as no less than 1,000 bytes, when it is published and when it is delivered."""
 LOG_GIB = 1_500 / 2**30
 IMAGE_GIB = 2.0
+DOCUMENT_KIB = 4.0
+KEPT_DAYS = DECISION_TTL_SECONDS / 86_400
+"""The longest that a document is kept: every one is counted as if it were."""
+RECOVERY_DAYS = 7
+DEPLOYMENTS, BUILD_MINUTES, ARCHIVE_GIB = 4, 2.0, 4 * 2**20 / 2**30
+METRIC_POINT_MIB = 8 / 2**20
+"""A point of a counter; one a minute of each time series at most."""
+COLD_SECONDS = 5.0
 
 ASSUMED = (
     ("a service's incidents a month", f"{INCIDENTS}, of {INCIDENT_MINUTES} minutes each with a look a minute, {ACTS} changes in each"),
@@ -117,6 +133,13 @@ ASSUMED = (
     ("requests that share an instance", "none: the upper bound. A tick's wakes arrive together, and an instance takes eight at a time"),
     ("a function's instance", f"{VCPU:g} vCPU, {MEMORY_GIB:g} GiB (Terraform's defaults), none kept warm"),
     ("logs", "1.5 kB for each request, Cloud Run's own entry included"),
+    ("documents", f"{DOCUMENT_KIB:g} KiB each with their index entries, all kept {KEPT_DAYS:g} days as decisions are; not measured"),
+    ("point-in-time recovery", f"all that was written in {RECOVERY_DAYS} days, once more"),
+    ("log-based metrics", "a time series for each function that may write the line, and a point in each every minute: the upper bound"),
+    (
+        "deployments",
+        f"{DEPLOYMENTS} a month; of each six builds of {BUILD_MINUTES:g} minutes and an archive of 4 MiB that is kept for a year",
+    ),
     ("images", f"{IMAGE_GIB:g} GiB for six functions and the versions kept of them"),
 )
 
@@ -170,6 +193,11 @@ def monthly(services: int) -> dict[str, float]:
         "log_gib": requests * LOG_GIB,
         "deletes": units["writes"] - MINUTES,  # all but the tick's own document is deleted some day
         "jobs": 1,
+        "firestore_gib": (units["writes"] - MINUTES) * KEPT_DAYS / DAYS * DOCUMENT_KIB / 2**20,
+        "recovery_gib": units["writes"] * RECOVERY_DAYS / DAYS * DOCUMENT_KIB / 2**20,
+        "metric_mib": log_series() * MINUTES * METRIC_POINT_MIB,
+        "archive_gib": ARCHIVE_GIB * DEPLOYMENTS * 12,
+        "build_minutes": DEPLOYMENTS * len(FUNCTIONS) * BUILD_MINUTES,
         "image_gib": IMAGE_GIB,
     }
 
@@ -201,14 +229,56 @@ def dollars(units: Mapping[str, float], *, free: bool) -> dict[str, float]:
 
 def alert_dollars(services: int) -> float:
     """What the alert policies of the served services will cost from September 2027: one series a condition."""
-    return services * ALERT_CONDITIONS * (ALERT_REFERENCE_USD + ALERT_PERIODS * ALERT_POINTS_USD)
+    return services * (ALERT_METRICS * ALERT_REFERENCE_USD + ALERT_CONDITIONS * ALERT_PERIODS * ALERT_POINTS_USD)
+
+
+def own_alerts() -> tuple[int, int]:
+    """Conditions of the alert policies on Trimtab itself, one metric each, and the time series that their queries return."""
+    text = (CONTROL_PLANE / "alerts.tf").read_text(encoding="utf-8")
+    groups = re.findall(r"^ +group_by += \[(.*)\]$", text, re.MULTILINE)
+    absences = len(re.findall(r"condition_absent {", text))
+    return len(groups) + absences, sum(len(FUNCTIONS) if group else 1 for group in groups) + absences
+
+
+def log_series() -> int:
+    """Time series of the log-based metrics that Terraform makes: one for each function that may write the line."""
+    text = (CONTROL_PLANE / "log_metrics.tf").read_text(encoding="utf-8")
+    filters = re.findall(r"^ {6}filter += (.*)$", text, re.MULTILINE)
+    return sum(1 if "jsonPayload.function=" in each else len(FUNCTIONS) for each in filters)
+
+
+def own_alert_dollars() -> float:
+    """What the alert policies on Trimtab itself will cost from September 2027, however many services there are."""
+    conditions, series = own_alerts()
+    return conditions * ALERT_REFERENCE_USD + series * ALERT_PERIODS * ALERT_POINTS_USD
+
+
+def cold_start_dollars() -> float:
+    """Of one service, if each event found no instance: what starting them would cost a month."""
+    events = 2 * INCIDENTS + CHANGES + COMMANDS + VERSIONS * OBJECTS
+    prices = VCPU * PRICES["vcpu_seconds"].usd + MEMORY_GIB * PRICES["gib_seconds"].usd
+    return events * COLD_SECONDS * prices
 
 
 INTRO = """What Trimtab itself costs a month in list prices of us-central1, computed from the operations that are counted
 ([benchmarks.md](benchmarks.md)) and the assumptions below. Not measured on a bill. The GPUs that it steers are not in it: one L4
 instance costs about $750 a month.
+
+The examples of these documents deploy to europe-west1, whose prices were not looked up. What is free is free once: of Firestore for one
+database of a project. Where that is another, or the rest is used up by others, the line "all, nothing free" holds.
 """
-ASSUMED_INTRO = "\n## Assumed\n\nEverything else is counted or is a constant of the code.\n"
+ASSUMED_INTRO = "\n## Assumed\n\nNobody has measured these; the operations of each event are counted.\n"
+NOT_COUNTED = """
+## Not counted
+
+* **Cold starts.** Cloud Run bills the seconds in which an instance starts. The tick and the looks keep two functions warm; if every event
+  of one service found no instance of the other four, {cold_s:g} s each would come to {cold} a month.
+* **Samples of the collector** beside TF Serving (Managed Prometheus bills by the sample), and its own CPU and memory in each instance: they
+  are the served service's, with any controller that reads TF Serving's metrics.
+* **Data transfer** out of a region, the models' buckets, Cloud Storage's own notifications, Terraform's state, audit logs of data access.
+* **Functions kept warm** (`min_instances`), notifications to people, and storms: alerts and retries without end are bounded by
+  `max_instances` alone.
+"""
 TIME_MATTERS = "\nThe time of a request matters most, and could not be measured: twice as long is nearly twice the vCPU-seconds.\n"
 PRICES_INTRO = """
 ## Prices
@@ -217,8 +287,9 @@ By Google's pages, as public copies of them had it in that month; look them up b
 """
 ALERTS = f"""
 Alert policies are free until 1 September 2027, then $0.35 a month for each metric that a condition names and $0.50 per million points
-([page]({OBSERVABILITY}), seen 2026-09-08). A service has {ALERT_CONDITIONS} conditions; some name two or three metrics and cost as many
-times that. Whoever alerts on a service pays this with any controller.
+([page]({OBSERVABILITY}), seen 2026-09-08). A service has {ALERT_CONDITIONS} conditions that name
+{ALERT_METRICS} metrics; whoever alerts on a service pays this with any controller. Those on Trimtab itself
+are {{own}} conditions, which return {{series}} time series: {{usd}} a month, as much for one service as for a thousand.
 """
 PEER = """
 ## Beside a peer
@@ -226,7 +297,8 @@ PEER = """
 The README of [cloud-run-kafka-scaler](https://github.com/GoogleCloudPlatform/cloud-run-kafka-scaler) says of that scaler that it
 "typically" costs less than $1 a month, for one service, without saying how it was counted. By this page Trimtab costs {one} for one
 service and {ten} for ten with what Google gives free, and {bare_one} and {bare_ten} where others use that up. A fixed {fixed} of that is
-the tick, the job and the images, which do not grow with the services.
+the tick, the job, the log-based metrics, the builds and the images, which do not grow with the services. From September 2027 the alert
+policies on Trimtab itself bring that to {later} for one service: more than $1.
 """
 
 
@@ -241,7 +313,9 @@ def costs_page() -> str:
         ["for each service", *(_usd(sum(free[size].values()) / size) for size in SIZES)],
         ["all, nothing free", *(_usd(sum(bare[size].values())) for size in SIZES)],
         ["the same, eight looks share an instance", *(_usd(_shared(bare[size])) for size in SIZES)],
-        ["from September 2027: alert policies of the services, besides", *(_usd(alert_dollars(size)) for size in SIZES)],
+        ["from September 2027, besides: alert policies on Trimtab itself", *(_usd(own_alert_dollars()) for _ in SIZES)],
+        ["from September 2027, besides: alert policies of the services", *(_usd(alert_dollars(size)) for size in SIZES)],
+        ["**all from September 2027, with what is free**", *(f"**{_usd(later(size, free[size]))}**" for size in SIZES)],
     ]
     rows = [[price.unit, *(f"{_amount(units[size][name])}: {_usd(free[size][name])}" for size in SIZES)] for name, price in PRICES.items()]
     prices = [[price.unit, _per(price), f"{price.free:,.10g}", price.page, price.seen] for price in PRICES.values()]
@@ -251,7 +325,11 @@ def costs_page() -> str:
         bare_one=_usd(sum(bare[1].values())),
         bare_ten=_usd(sum(bare[10].values())),
         fixed=_usd(_fixed(bare)),
+        later=_usd(sum(free[1].values()) + own_alert_dollars()),
     )
+    conditions, series = own_alerts()
+    alerts = ALERTS.format(own=conditions, series=series, usd=_usd(own_alert_dollars()))
+    uncounted = NOT_COUNTED.format(cold_s=COLD_SECONDS, cold=_usd(cold_start_dollars()))
     parts = [
         f"# Costs\n\n{NOTE}{INTRO}",
         *_table([head, *totals]),
@@ -259,11 +337,16 @@ def costs_page() -> str:
         *_table([head, *rows]),
         ASSUMED_INTRO,
         *_table([["what", "assumed"], *map(list, ASSUMED)]),
-        TIME_MATTERS + PRICES_INTRO,
+        TIME_MATTERS + uncounted + PRICES_INTRO,
         *_table([["unit", "USD", "free a month", "page", "seen"], *prices]),
-        ALERTS + words,
+        alerts + words,
     ]
     return "\n".join(parts).rstrip("\n") + "\n"
+
+
+def later(services: int, dollars_of: Mapping[str, float]) -> float:
+    """All that a month costs once alert policies are charged."""
+    return sum(dollars_of.values()) + own_alert_dollars() + alert_dollars(services)
 
 
 def _shared(bare: Mapping[str, float]) -> float:
@@ -286,7 +369,8 @@ def _table(rows: list[list[str]]) -> Iterator[str]:
 
 def _per(price: Price) -> str:
     """Without an exponent, however small."""
-    usd = f"{price.usd:.7f}".rstrip("0").rstrip(".") if price.usd < 0.01 else f"{price.usd:.2f}"  # noqa: PLR2004 (a cent)
+    whole, _, digits = f"{price.usd:.7f}".rstrip("0").partition(".")
+    usd = f"{whole}.{digits.ljust(2, '0')}"
     return f"${usd}" if price.per == 1 else f"${usd} per {price.per:,.0f}"
 
 

@@ -54,6 +54,7 @@ APIS: Final[Mapping[str, str]] = {
     "artifactregistry.googleapis.com": "the images that are built of the functions",
     "cloudbuild.googleapis.com": "builds the functions",
     "cloudfunctions.googleapis.com": "the functions",
+    "cloudresourcemanager.googleapis.com": "the project's number, and roles on the project",
     "cloudscheduler.googleapis.com": "the tick",
     "firestore.googleapis.com": "Trimtab's documents",
     "iam.googleapis.com": "the service accounts",
@@ -61,6 +62,7 @@ APIS: Final[Mapping[str, str]] = {
     "monitoring.googleapis.com": "alerts, and evidence of a repair",
     "pubsub.googleapis.com": "topics and subscriptions",
     "run.googleapis.com": "what Trimtab steers, and the functions themselves",
+    "serviceusage.googleapis.com": "switches the other APIs on, and says which are on",
     "storage.googleapis.com": "the functions' source, and models",
 }
 """APIs that must be enabled in the project, and what each is for."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from shared.doctor import rules_delivery, rules_grants, rules_parts, rules_services
+from shared.doctor import rules_delivery, rules_grants, rules_parts, rules_services, rules_settings, rules_sidecar
 from shared.doctor.finding import Finding
 from shared.doctor.picture import Picture
 
@@ -10,6 +10,8 @@ RULES: tuple[Callable[[Picture], Iterator[Finding]], ...] = (
     rules_parts.apis,
     rules_parts.accounts,
     rules_parts.functions,
+    rules_settings.settings,
+    rules_settings.ingress,
     rules_delivery.topics,
     rules_delivery.subscriptions,
     rules_grants.missing,
@@ -20,6 +22,7 @@ RULES: tuple[Callable[[Picture], Iterator[Finding]], ...] = (
     rules_services.owners,
     rules_services.quotas,
     rules_services.metrics,
+    rules_sidecar.collectors,
     rules_services.clock,
 )
 

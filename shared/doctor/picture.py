@@ -47,6 +47,8 @@ class Function:
     source_object: str | None
     account: str | None
     environment: Mapping[str, str] | None
+    uri: str | None = None
+    ingress: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,8 @@ class Subscription:
     name: str
     topic: str | None
     push_endpoint: str | None = None
+    push_audience: str | None = None
+    """For whom the token is; None: for the endpoint."""
     push_account: str | None = None
     has_push: bool = False
     has_token: bool = False
@@ -114,6 +118,8 @@ class Served:
     cpu: float | None = None
     memory_gib: float | None = None
     max_instances: int | None = None
+    collector: bool | None = None
+    """Whether a container beside TF Serving sends its metrics to Cloud Monitoring."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +128,10 @@ class AlertPolicy:
 
     name: str
     metrics: tuple[str, ...]
+    signal: str | None = None
+    """What it means to Trimtab, by its label."""
+    watches: tuple[tuple[str, str | None], ...] = ()
+    """The services that it is about, with their region where it says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +171,7 @@ class Picture:
     owned: tuple[ServiceId, ...] | Unseen = NOT_ASKED
     """The services that have a spec."""
     services: Mapping[ServiceId, Served | Unseen | None] = field(default_factory=dict)
-    """Of those and of a plan's; None: there is none of that name."""
+    """Of those, of those that alert policies watch, and of a plan's; None: there is none of that name."""
     quotas: Mapping[tuple[str, str], int] | Unseen = NOT_ASKED
     """Quota id and region to its value, in the quota's own unit; -1 is no limit."""
     metrics: frozenset[str] | Unseen = NOT_ASKED

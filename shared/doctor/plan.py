@@ -14,7 +14,6 @@ from shared.cloudrun.terraform_reading import V1_SERVICE, alert_policies, read_p
 from shared.deployment import CHANGES_SINK, FUNCTIONS, TOPIC_PREFIX, TOPIC_SETTINGS, TOPICS, service_name
 from shared.doctor.picture import (
     NOT_ASKED,
-    AlertPolicy,
     Database,
     Function,
     Job,
@@ -27,7 +26,7 @@ from shared.doctor.picture import (
     Subscription,
     Unseen,
 )
-from shared.doctor.queried import metrics_of
+from shared.doctor.queried import policy_of
 from shared.doctor.served import served_of
 from shared.records.subject import ServiceId
 
@@ -73,9 +72,7 @@ def read_picture(
         number=_number(document) if number is None else number,
         owned=tuple(owned),
         services=services,
-        alert_policies=tuple(
-            AlertPolicy(str(values.get("display_name") or address), metrics_of(values)) for address, values in alert_policies(document)
-        ),
+        alert_policies=tuple(policy_of(str(values.get("display_name") or address), values) for address, values in alert_policies(document)),
     )
     return _with_parts(picture, parts, ours) if ours else picture
 
@@ -140,6 +137,8 @@ def _function(values: Mapping[str, Any]) -> Function:
         source_object=_text(_block(_block(build, "source"), "storage_source").get("object")),
         account=_text(service.get("service_account_email")),
         environment={str(key): str(value) for key, value in environment.items()} if isinstance(environment, Mapping) else None,
+        uri=_text(service.get("uri")),
+        ingress=_text(service.get("ingress_settings")),
     )
 
 
@@ -151,6 +150,7 @@ def _subscription(values: Mapping[str, Any]) -> Subscription:
         name=str(values.get("name")),
         topic=_short(values.get("topic")),
         push_endpoint=_text(push.get("push_endpoint")),
+        push_audience=_text(token.get("audience")),
         push_account=_text(token.get("service_account_email")),
         has_push=bool(values.get("push_config")),
         has_token=bool(push.get("oidc_token")),

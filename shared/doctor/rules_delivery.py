@@ -1,6 +1,7 @@
 """Whether events arrive: topics, subscriptions, dead letters. Pure."""
 
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 from shared.deployment import (
     EVENTS_TOPIC,
@@ -83,6 +84,7 @@ def _pushed(function: str, found: Subscription, picture: Picture) -> Iterator[Fi
     elif found.push_account not in (None, account_address(PUSH_ACCOUNT, picture.project)):
         why = f"only {account_address(PUSH_ACCOUNT, picture.project)} may call the functions"
         yield Finding("subscription", Level.PROBLEM, f"{found.name} pushes as {found.push_account}", why, redeploy(picture))
+    yield from _address(function, found, picture)
     if found.ack_deadline_seconds is not None and found.ack_deadline_seconds < LEAST_ACK_DEADLINE_SECONDS:
         words = ("pubsub", "subscriptions", "update", found.name, f"--ack-deadline={LEAST_ACK_DEADLINE_SECONDS}")
         said = f"{found.name}: the ack deadline is {found.ack_deadline_seconds} s, want at least {LEAST_ACK_DEADLINE_SECONDS}"
@@ -96,6 +98,31 @@ def _pushed(function: str, found: Subscription, picture: Picture) -> Iterator[Fi
         why = "what fails is delivered again at once, and again: a fault becomes a storm, and dead-letters at once"
         yield Finding("subscription", Level.WARNING, f"{found.name} has no retry policy", why, gcloud(*slower, project=picture.project))
     yield from _expiry(found, picture)
+
+
+def _address(function: str, found: Subscription, picture: Picture) -> Iterator[Finding]:
+    """Whether it pushes to the function, with a token that Cloud Run takes there."""
+    functions = picture.functions
+    there = None if isinstance(functions, NotSeen | NotAsked) else functions.get(service_name(function))
+    if there is None or there.uri is None or found.push_endpoint is None:
+        return
+    hosts = {_host(there.uri)}
+    if isinstance(picture.number, int) and there.region is not None:
+        hosts.add(f"{there.name}-{picture.number}.{there.region}.run.app")
+    if _host(found.push_endpoint) not in hosts:
+        said = f"{found.name} pushes to {found.push_endpoint}, and {there.name} is at {there.uri}"
+        yield Finding("subscription", Level.PROBLEM, said, f"no event reaches {there.name}", redeploy(picture))
+    elif found.has_token and found.push_audience is not None and _host(found.push_audience) not in hosts:
+        said = f"{found.name} pushes with a token for {found.push_audience}, and {there.name} is at {there.uri}"
+        why = "Cloud Run takes only tokens that are for the service's own address: each push is refused with 401"
+        yield Finding("subscription", Level.PROBLEM, said, why, redeploy(picture))
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or url
+    except ValueError:
+        return url
 
 
 def _expiry(found: Subscription, picture: Picture) -> Iterator[Finding]:

@@ -28,15 +28,17 @@ WIDER: Mapping[str, frozenset[str]] = {
     "roles/pubsub.subscriber": frozenset({"roles/pubsub.editor", "roles/pubsub.admin"}),
     "roles/run.invoker": frozenset({"roles/run.admin"}),
     "roles/iam.serviceAccountOpenIdTokenCreator": frozenset({"roles/iam.serviceAccountTokenCreator", "roles/pubsub.serviceAgent"}),
-    "roles/iam.serviceAccountUser": frozenset({"roles/iam.serviceAccountAdmin"}),
     "roles/logging.viewer": frozenset({"roles/logging.admin", "roles/viewer"}),
     "roles/monitoring.viewer": frozenset({"roles/monitoring.editor", "roles/monitoring.admin", "roles/viewer"}),
     "trimtabStore": frozenset({"roles/datastore.user", "roles/datastore.owner"}),
     "trimtabRunReader": frozenset({"roles/run.viewer", "roles/run.developer", "roles/run.admin", "roles/viewer"}),
     "trimtabRunUpdater": frozenset({"roles/run.developer", "roles/run.admin"}),
 }
-"""Role (of Trimtab's own: the beginning of its name) to predefined roles that hold it."""
+"""Role (of Trimtab's own: the beginning of its name) to predefined roles that hold it. Nothing but a basic role holds
+roles/iam.serviceAccountUser: an administrator of accounts may not act as one."""
 BASIC = frozenset({"roles/editor", "roles/owner"})
+NOT_IN_BASIC = frozenset({"roles/iam.serviceAccountOpenIdTokenCreator"})
+"""Making tokens of an account is in no basic role."""
 DANGEROUS = BASIC | frozenset({"roles/run.admin", "roles/iam.serviceAccountUser", "roles/iam.serviceAccountTokenCreator"})
 """On a project: with any of these an account of Trimtab could act as every service account, or let anybody in."""
 PUBLIC = ("allUsers", "allAuthenticatedUsers")
@@ -164,4 +166,5 @@ def _of(policies: Mapping[str, Policy | Unseen], name: str) -> Policy | Unseen:
 def _held(role: str, member: str, *policies: Policy) -> bool:
     short = role.rpartition("/")[2]
     wider = next((roles for known, roles in WIDER.items() if role == known or short.startswith(known)), frozenset())
-    return any(member in policy.get(each, frozenset()) for policy in policies for each in (role, *wider, *BASIC))
+    basic = frozenset[str]() if role in NOT_IN_BASIC else BASIC
+    return any(member in policy.get(each, frozenset()) for policy in policies for each in (role, *wider, *basic))

@@ -1,5 +1,6 @@
 """Whether the parts of a deployment are there and as they must be: APIs, accounts, functions, the tick, the sink, the database. Pure."""
 
+import re
 from collections.abc import Iterator
 
 from shared.deployment import (
@@ -21,6 +22,8 @@ from shared.doctor.commands import gcloud, redeploy, region
 from shared.doctor.finding import Finding, Level
 from shared.doctor.picture import Function, NotAsked, NotSeen, Picture, Source
 
+_OFF = re.compile(r"([a-z]+)\.[A-Za-z.]+: HTTP 403: .* has not been used in project ")
+"""What Google answers to a call of an API that is off: the method's name begins with the API's."""
 NOT_THERE = "has not been deployed, or was deleted since"
 
 
@@ -28,6 +31,8 @@ def unseen(check: str, what: str, part: object) -> Iterator[Finding]:
     """What to say of a part that could not be looked at; of one that was not asked for, nothing."""
     if isinstance(part, NotSeen):
         mend = "run it again; if it stays so, look at the project in the console"
+        if off := _OFF.match(part.why):
+            mend = f"switch the API on in the project that it names: gcloud services enable {off[1]}.googleapis.com"
         if part.permission is not None:
             mend = f"ask for a role with {part.permission} (roles/viewer and roles/iam.securityReviewer have all that the doctor reads)"
         yield Finding(check, Level.UNKNOWN, f"{what}: not known", part.why, mend)

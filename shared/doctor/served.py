@@ -8,6 +8,8 @@ from shared.cloudrun.quantities import GIB, quantity
 from shared.doctor.picture import Served
 from shared.records.subject import ServiceId
 
+COLLECTORS = ("cloud-run-gmp-sidecar", "opentelemetry", "otelcol")
+"""Parts of the names of images that send a page of metrics to Cloud Monitoring: Google's collector for Cloud Run, and others' builds."""
 GPU = "nvidia.com/gpu"
 
 
@@ -32,7 +34,13 @@ def served_of(
         cpu=_sum(_amount(each["cpu"]) for each in limits if "cpu" in each),
         memory_gib=_sum(_amount(each["memory"], GIB) for each in limits if "memory" in each),
         max_instances=_count(template) or _count(document),
+        collector=any(part in image for image in _images(template) for part in COLLECTORS),
     )
+
+
+def _images(template: Mapping[str, Any]) -> Iterator[str]:
+    containers = template.get("containers")
+    yield from (str(_mapping(each).get("image")) for each in (containers if isinstance(containers, list) else []))
 
 
 def _limits(template: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

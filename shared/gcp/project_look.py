@@ -1,6 +1,6 @@
 """A project as it is, read over Google's REST APIs: the doctor's picture. Nothing is written."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -39,7 +39,7 @@ from shared.doctor.picture import (
     Source,
     Unseen,
 )
-from shared.doctor.queried import metrics_of
+from shared.doctor.queried import policy_of as alert_policy_of
 from shared.doctor.served import served_of
 from shared.gcp.http_session import HttpSession
 from shared.gcp.project_calls import CALL_SECONDS, SCOPE, Absent, Method, ProjectCalls
@@ -126,7 +126,11 @@ class _Look:
         functions = _found(self._listed(FUNCTIONS_LIST, f"{self._at}/locations/-/functions", "functions"), self._functions)
         prefix = _prefix(functions)
         owned = self._owned()
-        services = self._services(owned)
+        alert_policies = _found(
+            self._listed(ALERT_POLICIES, f"{self._at}/alertPolicies", "alertPolicies"),
+            lambda items: tuple(alert_policy_of(str(each.get("displayName")), each) for each in items),
+        )
+        services = self._services(owned, alert_policies)
         return Picture(
             project=self._project,
             source=Source.PROJECT,
@@ -162,10 +166,7 @@ class _Look:
                 ),
                 lambda items: frozenset(str(each.get("type")) for each in items),
             ),
-            alert_policies=_found(
-                self._listed(ALERT_POLICIES, f"{self._at}/alertPolicies", "alertPolicies"),
-                lambda items: tuple(AlertPolicy(str(each.get("displayName")), metrics_of(each)) for each in items),
-            ),
+            alert_policies=alert_policies,
             clock_ahead_seconds=_clock_ahead(clock, endpoint),
             given_archive=archive,
         )
@@ -213,12 +214,17 @@ class _Look:
         )
         return found if isinstance(found, NotSeen) else tuple(service_ids(found))[:SERVICES_LIMIT]
 
-    def _services(self, owned: tuple[ServiceId, ...] | NotSeen) -> dict[ServiceId, Served | Unseen | None]:
+    def _services(
+        self, owned: tuple[ServiceId, ...] | NotSeen, policies: tuple[AlertPolicy, ...] | NotSeen
+    ) -> dict[ServiceId, Served | Unseen | None]:
+        """Those with a spec, and those that the policies of Trimtab's alerts name: after a first deployment there is no spec yet."""
+
         def read(service: ServiceId) -> Served | NotSeen | None:
             answer = self._calls.ask(SERVICE, _path(service))
             return _one(answer, lambda item: served_of(service, item))
 
-        return self._each([] if isinstance(owned, NotSeen) else owned, read)
+        named = () if isinstance(policies, NotSeen) else _watched(policies, self._project)
+        return self._each(list(dict.fromkeys((*(() if isinstance(owned, NotSeen) else owned), *named)))[:SERVICES_LIMIT], read)
 
     def _quotas(self, services: Mapping[ServiceId, Served | Unseen | None]) -> Mapping[tuple[str, str], int] | Unseen:
         if not services:
@@ -269,6 +275,14 @@ class _Look:
     def _each(self, names: Iterable[_K], ask: Callable[[_K], _T]) -> dict[_K, _T]:
         wanted = list(names)
         return dict(zip(wanted, self._pool.map(ask, wanted), strict=True))
+
+
+def _watched(policies: Iterable[AlertPolicy], project: str) -> Iterator[ServiceId]:
+    for name, region in dict.fromkeys(each for policy in policies if policy.signal is not None for each in policy.watches):
+        try:
+            yield ServiceId(project=project, region=region or "", name=name)
+        except ValueError:
+            continue
 
 
 def _path(service: ServiceId) -> str:

@@ -33,6 +33,8 @@ def function_of(item: Mapping[str, Any]) -> Function:
         source_object=text(mapping(mapping(build, "source"), "storageSource"), "object"),
         account=text(service, "serviceAccountEmail"),
         environment={str(key): str(value) for key, value in environment.items()},
+        uri=text(service, "uri"),
+        ingress=text(service, "ingressSettings"),
     )
 
 
@@ -45,6 +47,7 @@ def subscription_of(item: Mapping[str, Any]) -> Subscription:
         name=short(item.get("name", "")),
         topic=None if topic is None else short(topic),
         push_endpoint=text(push, "pushEndpoint"),
+        push_audience=text(mapping(push, "oidcToken"), "audience"),
         push_account=text(mapping(push, "oidcToken"), "serviceAccountEmail"),
         has_push="pushEndpoint" in push,
         has_token="oidcToken" in push,

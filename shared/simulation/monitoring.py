@@ -41,7 +41,6 @@ class AlertPolicy:
     metric_labels: tuple[tuple[str, str], ...] = ()
     aligner: str = "ALIGN_RATE"
     reducer: str = "REDUCE_SUM"
-    resource: str = "cloud_run_revision"
     documentation: str = ""
 
     def text(self, service: ServiceId) -> str:
@@ -146,10 +145,8 @@ def _measured(service: ServiceId, policy: AlertPolicy, observed: float | None) -
         details |= {"comparison": "COMPARISON_GT", "thresholdValue": policy.threshold}
     return {
         "resource": {
-            "type": policy.resource,
-            "labels": {"project_id": service.project, "location": service.region, "service_name": service.name}
-            if policy.resource == "cloud_run_revision"
-            else {"project_id": service.project, "location": service.region, "namespace": service.name},
+            "type": "cloud_run_revision",
+            "labels": {"project_id": service.project, "location": service.region, "service_name": service.name},
         },
         "metric": {"type": policy.metric, "displayName": policy.metric_name, "labels": dict(policy.metric_labels)},
         "condition": {**condition, policy.form.value: details},

@@ -5,7 +5,7 @@ Nothing here needs the compiled world; `scenario_world` makes its parts of a sce
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import Field, StringConstraints, ValidationError, model_validator
 
@@ -16,16 +16,14 @@ from shared.records.refusal import shown
 from shared.records.service import MAX_INSTANCES_LIMIT, ServiceSpec
 from shared.records.spec_file import PROBLEMS_LIMIT, ServiceText
 from shared.records.spec_problems import Problem, problems_of
+from shared.simulation.scenario_booleans import booleans_as_numbers
+from shared.simulation.scenario_limits import too_much
 from shared.simulation.scenario_workload import MAX_ROWS, HeavyTail, Load, ReplayLoad
 
 MINUTE_S = 60
 """Figures are of whole minutes."""
 MAX_DURATION_S = 86_400
 MAX_WARM_UP_S = 7_200
-MAX_REQUESTS = 300_000_000
-"""Of one run, at most: two to five minutes of CPU time."""
-MAX_WAITING = 5_000_000
-"""Requests that may wait for an instance at once, at most: half a gigabyte."""
 LONGEST_START_S = 1_800.0
 MAX_TIME_MS = 600_000.0
 MAX_TABLE = 200
@@ -40,6 +38,7 @@ BatchTable = Annotated[
 FileText = Annotated[str, StringConstraints(min_length=1, max_length=TEXT_LIMIT)]
 RelativePath = Annotated[str, StringConstraints(min_length=1, max_length=512)]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._+-]*$", max_length=40)]
+Read = TypeVar("Read", bound=Record)
 
 
 class ScenarioError(TrimtabError):
@@ -155,8 +154,9 @@ class Limits(Record):
         if self.min_instances is not None and self.max_instances is not None and self.min_instances > self.max_instances:
             raise ValueError(f"min_instances {self.min_instances} is above max_instances {self.max_instances}: lower the first")
         most = min((count for count in (self.max_instances, self.gpu_quota) if count is not None), default=None)
-        if most is not None and (self.warm_instances or 0) > most:
-            raise ValueError(f"warm_instances {self.warm_instances} is above {most}, the most that may run: lower it")
+        for name, count in (("min_instances", self.min_instances), ("warm_instances", self.warm_instances)):
+            if most is not None and (count or 0) > most:
+                raise ValueError(f"{name} {count} is above {most}, the most that may run: lower it")
         return self
 
 
@@ -202,19 +202,10 @@ class Scenario(Record):
 
     @model_validator(mode="after")
     def _can_be_simulated(self) -> Self:
-        per_s = self.workload.highest_rows_per_s / self.mean_rows
-        most = per_s * (self.duration_s + self.warm_up_s)
-        if most > MAX_REQUESTS:
-            raise ValueError(
-                f"at up to {per_s:,.0f} requests a second for {self.duration_s + self.warm_up_s:,} s it may come to {most:,.0f} requests, "
-                f"and at most {MAX_REQUESTS:,} are simulated: lower duration_s or the rate"
-            )
-        waiting = per_s * max(3.5 * self.limits.start_s, 10.0)
-        if waiting > MAX_WAITING:
-            raise ValueError(
-                f"at {per_s:,.0f} requests a second {waiting:,.0f} may wait for an instance that starts for {self.limits.start_s:g} s, "
-                f"and at most {MAX_WAITING:,} are simulated: lower the rate, or limits.start_s"
-            )
+        span_s = self.duration_s + self.warm_up_s
+        why = too_much(self.workload, mean_rows=self.mean_rows, span_s=span_s, start_s=self.limits.start_s)
+        if why is not None:
+            raise ValueError(why)
         return self
 
     @property
@@ -258,7 +249,7 @@ def read_scenario(data: object) -> Scenario:
         what = "a scenario is a mapping with service, model, workload and objective"
         raise ScenarioError([Problem("the file", shown(kind), what, "see docs/examples/scenario.yaml")])
     try:
-        return Scenario.model_validate(data)
+        return _without_booleans(data, Scenario.model_validate(data))
     except ValidationError as error:
         raise ScenarioError(problems_of(error, Scenario, data)) from None
     except RecursionError:
@@ -272,9 +263,16 @@ def read_settings(data: object) -> ServiceSettings:
         ScenarioError: it is none.
     """
     try:
-        return ServiceSettings.model_validate(data)
+        return _without_booleans(data, ServiceSettings.model_validate(data))
     except ValidationError as error:
         raise ScenarioError(problems_of(error, ServiceSettings, data)) from None
+
+
+def _without_booleans(data: object, found: Read) -> Read:
+    problems = list(booleans_as_numbers(data, found))
+    if problems:
+        raise ScenarioError(problems)
+    return found
 
 
 def scenario_data(scenario: Scenario) -> dict[str, Any]:

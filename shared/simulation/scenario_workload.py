@@ -18,6 +18,8 @@ MAX_TIME_S = 31 * 86_400
 RowsPerSecond = Annotated[float, Field(ge=0, le=MAX_ROWS_PER_S, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(ge=0, le=MAX_TIME_S, allow_inf_nan=False)]
 Lasting = Annotated[float, Field(gt=0, le=MAX_TIME_S, allow_inf_nan=False)]
+Turn = Annotated[float, Field(ge=0.1, le=MAX_TIME_S, allow_inf_nan=False)]
+"""A rate that changes more often is, for Cloud Run and for a batch queue, its mean."""
 Rows = Annotated[int, Field(ge=1, le=MAX_ROWS, strict=True)]
 
 
@@ -98,9 +100,9 @@ class BurstyLoad(_Load):
     """Between bursts."""
     high_rows_per_s: RowsPerSecond
     """In a burst."""
-    mean_low_s: Lasting = 40.0
+    mean_low_s: Turn = 40.0
     """From the end of a burst to the next one, on the average."""
-    mean_high_s: Lasting = 10.0
+    mean_high_s: Turn = 10.0
     """How long a burst lasts, on the average."""
 
     @property
@@ -201,7 +203,8 @@ def series_of_csv(text: str) -> list[list[Any]]:
         CsvError: a line is none of two numbers, or there are too many.
     """
     found: list[list[Any]] = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    # Excel begins a CSV in UTF-8 with a byte order mark.
+    for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), start=1):
         cells = [cell.strip().strip('"') for cell in line.split(",")]
         if cells == [""] or (not found and cells[:1] == ["time_s"]):
             continue

@@ -59,20 +59,25 @@ def model_times(model: Model) -> ModelTimes:
 
 
 def bounded(scenario: Scenario, revision: Revision) -> Revision:
-    """The revision with the scenario's bounds in place of its own."""
-    least, most = scenario.limits.min_instances, scenario.limits.max_instances
-    cloud_run = revision.cloud_run
-    upper = cloud_run.max_instances if most is None else most
-    lower = min(cloud_run.min_instances if least is None else least, upper)
+    """The revision with the scenario's bounds in place of its own; its own minimum gives way to a lower maximum of the scenario.
+
+    Raises:
+        ValueError: the scenario wants more instances kept, or more at the beginning, than the revision may have.
+    """
+    limits, cloud_run = scenario.limits, revision.cloud_run
+    upper = cloud_run.max_instances if limits.max_instances is None else limits.max_instances
+    for name, count in (("min_instances", limits.min_instances), ("warm_instances", limits.warm_instances)):
+        if count is not None and count > upper:
+            raise ValueError(f"limits.{name} {count} is above {upper}, the service's maximum: lower it, or raise limits.max_instances")
+    lower = min(cloud_run.min_instances if limits.min_instances is None else limits.min_instances, upper)
     return replace(revision, cloud_run=replace(cloud_run, min_instances=lower, max_instances=upper))
 
 
 def warm_instances(scenario: Scenario, cloud_run: CloudRunSettings) -> int:
-    """Instances that serve at the beginning."""
-    if scenario.limits.warm_instances is not None:
-        return min(scenario.limits.warm_instances, cloud_run.max_instances)
+    """Instances that serve at the beginning; never more than settings may have that a search has found."""
     most = cloud_run.max_instances if scenario.limits.gpu_quota is None else min(cloud_run.max_instances, scenario.limits.gpu_quota)
-    return min(max(cloud_run.min_instances, 1), most)
+    wanted = scenario.limits.warm_instances
+    return min(max(cloud_run.min_instances, 1) if wanted is None else wanted, most)
 
 
 def world_of(scenario: Scenario, revision: Revision, *, name: str = "00001") -> World:

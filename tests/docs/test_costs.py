@@ -1,11 +1,16 @@
 """The page of costs: counted operations only, and no size that is cheaper than a smaller one."""
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from shared.lint.queries import read_queries
+from shared.local.world.alerts import policies
+from shared.records.service import Objective
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,3 +57,39 @@ def test_the_verdict_beside_the_peer_is_what_the_table_says(page: ModuleType) ->
     for size in (1, 10):
         said = page._usd(sum(page.dollars(page.monthly(size), free=True).values()))
         assert f"{said} for {'one service' if size == 1 else 'ten'}" in text
+
+
+def test_the_alert_policies_of_a_service_are_counted_with_every_metric_that_they_name(page: ModuleType) -> None:
+    """Those of the simulation, which a test holds equal to Terraform's."""
+    queries = [each.query for each in policies(Objective(p99_ms=100))]
+    named = [{metric for part in read_queries(query) for metric in part.metrics} for query in queries]
+    assert (len(queries), sum(map(len, named))) == (page.ALERT_CONDITIONS, page.ALERT_METRICS)
+
+
+def test_trimtabs_own_alert_policies_and_log_metrics_are_those_of_terraform(page: ModuleType) -> None:
+    control_plane = ROOT / "terraform/modules/control-plane"
+    conditions, series = page.own_alerts()
+    titles = re.findall(r"^      title += ", (control_plane / "alerts.tf").read_text(), re.MULTILINE)
+    assert conditions == len(titles) + 1  # and that no tick came
+    assert conditions <= series <= conditions * 6
+    metrics = re.findall(r"^    [a-z_]+ = {$", (control_plane / "log_metrics.tf").read_text(), re.MULTILINE)
+    assert len(metrics) <= page.log_series() <= len(metrics) * 6
+
+
+def test_the_totals_name_what_alert_policies_will_cost_and_the_page_what_is_not_counted(page: ModuleType) -> None:
+    text = page.costs_page()
+    own, free = page.own_alert_dollars(), sum(page.dollars(page.monthly(1), free=True).values())
+    assert f"**{page._usd(free + own + page.alert_dollars(1))}**" in text
+    for said in ("## Not counted", "Cold starts", "europe-west1", "point-in-time recovery", "log-based metrics", "minutes of Cloud Build"):
+        assert said in text
+    assert "one\ndatabase of a project" in text
+    assert "verything else is counted" not in text
+
+
+def test_the_readme_says_what_the_page_says(page: ModuleType) -> None:
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    sums = {free: sum(page.dollars(page.monthly(10), free=free).values()) for free in (True, False)}
+    assert f"{page._usd(sums[True])} a month for ten services" in readme
+    assert f"{page._usd(sums[False])} where what Google gives free is used up" in readme
+    assert f"{page._usd(page.own_alert_dollars())} a month more for the alerts on Trimtab itself" in readme
+    assert f"{page._usd(page.alert_dollars(1))} for those of each service" in readme

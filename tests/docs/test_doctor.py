@@ -3,19 +3,21 @@
 import json
 import re
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from cli.init import _describe
 from shared.doctor.rules_services import OWNED
 from tests.support.commands import trimtab
 from tests.support.plans import plan, service
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs/guides/doctor.md").read_text(encoding="utf-8")
-COMMANDS = [
-    line for block in re.findall(r"```sh\n(.*?)```", GUIDE, re.DOTALL) for line in block.splitlines() if line.startswith("trimtab ")
-]
+SHOWN = [line for block in re.findall(r"```sh\n(.*?)```", GUIDE, re.DOTALL) for line in block.replace("\\\n", "").splitlines()]
+COMMANDS = [line for line in SHOWN if line.startswith("trimtab ")]
 
 
 def test_every_command_of_the_guide_is_tried_here() -> None:
@@ -27,6 +29,27 @@ def test_the_command_for_a_script_writes_the_file(tmp_path: Path, monkeypatch: p
     done = trimtab(*shlex.split(COMMANDS[1])[1:])
     assert done.exit_code == 0, done.output
     assert 'project_id = "acme-ml"' in (tmp_path / "acme.tfvars").read_text()
+    assert "warning" not in done.stderr
+    deploy = next(line for line in SHOWN if line.startswith("make deploy"))
+    assert f"Next: {deploy} " in done.stderr
+
+
+def test_the_plan_that_is_read_is_the_one_that_is_made_and_git_ignores_both() -> None:
+    made, shown = (next(line for line in SHOWN if f" {verb} " in line) for verb in ("plan", "show"))
+    name = made.partition("-out=")[2].split()[0]
+    assert shown == f"terraform -chdir=terraform show -json {name} > plan.json"
+    assert '-var="archive=$archive"' in made
+    assert "$(make --silent package)" in GUIDE
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("no checkout: git cannot be asked")
+    files = ["plan.json", f"terraform/{name}", "terraform/tfplan", "acme.tfvars"]
+    done = subprocess.run(["git", "check-ignore", *files], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == files
+
+
+def test_the_command_that_says_whom_a_service_runs_as_is_the_one_that_init_prints() -> None:
+    (shown,) = (line for line in SHOWN if line.startswith("gcloud "))
+    assert shlex.split(shown) == shlex.split(_describe("ranker", "acme-ml", "europe-west1"))
 
 
 def test_the_command_for_a_plan_says_what_to_ignore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

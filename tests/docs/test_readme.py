@@ -62,6 +62,7 @@ def test_the_commands_of_the_readme_run_and_do_what_it_says() -> None:
     assert "acme-ml:europe-west1:ranker, key 0.example1:open, signal no-instance" in answers[0]
     assert answers[1] == "done\n"
     assert answers[2].startswith("acme-ml:europe-west1:ranker: nothing differs")
+    assert 'service_account_email = "ranker@acme-ml.iam.gserviceaccount.com"' in answers[3]
     assert any("raise scaling.max_instance_count from 4 to 8" in log for log in logs)
     assert [process.returncode for process in background] == [0]
 

@@ -20,6 +20,7 @@ from google.pubsub_v1.services.subscriber.transports import SubscriberGrpcTransp
 from werkzeug.serving import make_server
 from werkzeug.wrappers import Request, Response
 
+from shared.deployment import service_name, topic_name
 from shared.events.command import read_command
 from shared.handlers.answer import serve_callers
 from shared.handlers.command import LATER, STATUSES, receive_command
@@ -131,7 +132,7 @@ def test_the_guide_lists_every_status_that_there_is() -> None:
 def test_python_publishes_what_the_function_does(function: Function, pubsub_emulator: str) -> None:
     pytest.importorskip("google.cloud.pubsub_v1")
     project = fresh_project()
-    topic, name = f"projects/{project}/topics/commands", f"projects/{project}/subscriptions/commands"
+    topic, name = f"projects/{project}/topics/{topic_name('command')}", f"projects/{project}/subscriptions/{service_name('command')}"
     function.scene.grants = [{**grants()[0], "subscription": name}]
     function.scene.clock.move_to(datetime.now(UTC))  # Pub/Sub stamps the message by its own clock
     publisher = pubsub_publisher(pubsub_emulator)
@@ -187,5 +188,9 @@ def test_gcloud_understands_the_command_of_the_guide(tmp_path: Path) -> None:
     done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr[-2_000:]
     read = json.loads(done.stdout)
-    assert (read["command"], read["topic"], read["project"]) == (["gcloud", "pubsub", "topics", "publish"], "commands", "acme-ml")
+    assert (read["command"], read["topic"], read["project"]) == (
+        ["gcloud", "pubsub", "topics", "publish"],
+        topic_name("command"),
+        "acme-ml",
+    )
     assert read_command(read["message"].encode()).command_id == "launch-hold-1"

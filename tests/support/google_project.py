@@ -5,6 +5,7 @@ logging v2, firestore v1, run v2, iam v1, cloudquotas v1 and monitoring v3; int6
 of a path is the API's host.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -40,6 +41,11 @@ Json = dict[str, Any]
 
 def _function(name: str) -> Json:
     topics = {setting: topic_name(each) for each, setting in TOPIC_SETTINGS.items()}
+    grants_given = [{"subscription": f"{AT}/subscriptions/trimtab-command", "commands": ["patch"], "services": ["*"]}]
+    own = {
+        "command": {"TRIMTAB_PUSH_SERVICE_ACCOUNT": account_address("push", PROJECT), "TRIMTAB_COMMAND_GRANTS": json.dumps(grants_given)},
+        "audit": {"TRIMTAB_OWN_PRINCIPALS": account_address("reconcile", PROJECT)},
+    }
     return {
         "name": f"{AT}/locations/{REGION}/functions/{service_name(name)}",
         "buildConfig": {
@@ -51,7 +57,7 @@ def _function(name: str) -> Json:
         "serviceConfig": {
             "service": f"{AT}/locations/{REGION}/services/{service_name(name)}",
             "timeoutSeconds": 60,
-            "environmentVariables": {"TRIMTAB_PROJECT": PROJECT, "FUNCTION_SOURCE": source_file(name), **topics},
+            "environmentVariables": {"TRIMTAB_PROJECT": PROJECT, "FUNCTION_SOURCE": source_file(name), **topics, **own.get(name, {})},
             "uri": f"https://{service_name(name)}-abc-ew.a.run.app",
             "serviceAccountEmail": account_address(name, PROJECT),
             "ingressSettings": "ALLOW_INTERNAL_ONLY",

@@ -27,6 +27,35 @@ def put(part: str, name: str, key: str, value: Any) -> Break:
     return change
 
 
+def setting(function: str, name: str, value: str | None) -> Break:
+    return put("functions", function, f"serviceConfig.environmentVariables.TRIMTAB_{name}", value)
+
+
+def called_by(member: str) -> Break:
+    return lambda project: project.policies["services/trimtab-command"]["roles/run.invoker"].add(member)
+
+
+def of_an_administrator(project: GoogleProject) -> None:
+    policy = project.policies["serviceAccounts/serving@acme-ml.iam.gserviceaccount.com"]
+    policy["roles/iam.serviceAccountAdmin"] = policy.pop("roles/iam.serviceAccountUser")
+
+
+def of_an_editor(project: GoogleProject) -> None:
+    on = "serviceAccounts/trimtab-push@acme-ml.iam.gserviceaccount.com"
+    project.policies["project"]["roles/editor"] = project.policies[on].pop("roles/iam.serviceAccountOpenIdTokenCreator")
+
+
+QUEUE_FULL = {
+    "name": f"{AT}/alertPolicies/2",
+    "displayName": "ranker: batching queue full",
+    "userLabels": {"trimtab_service": "ranker", "trimtab_region": "europe-west1", "trimtab_signal": "queue-full"},
+    "conditions": [
+        {"conditionPrometheusQueryLanguage": {"query": 'sum(rate(:tensorflow:serving:request_count{namespace="ranker"}[1m])) > 0'}}
+    ],
+}
+UNLABELLED = {key: value for key, value in QUEUE_FULL.items() if key != "userLabels"}
+
+
 def change(part: str, key: str, value: Any) -> Break:
     return lambda project: getattr(project, part).update({key: value})
 
@@ -271,6 +300,150 @@ FAULTS: dict[str, tuple[Break, str, Level, str, str]] = {
         Level.PROBLEM,
         "allUsers may call trimtab-command",
         "gcloud run services remove-iam-policy-binding trimtab-command --region=europe-west1 --member=allUsers",
+    ),
+    "an administrator of the account, who may not act as it": (
+        of_an_administrator,
+        "grant",
+        Level.PROBLEM,
+        "lacks roles/iam.serviceAccountUser on the account serving@acme-ml.iam.gserviceaccount.com",
+        "gcloud iam service-accounts add-iam-policy-binding serving@acme-ml.iam.gserviceaccount.com",
+    ),
+    "an editor, who may not make tokens": (
+        of_an_editor,
+        "grant",
+        Level.PROBLEM,
+        "lacks roles/iam.serviceAccountOpenIdTokenCreator on the account trimtab-push@acme-ml.iam.gserviceaccount.com",
+        "gcloud iam service-accounts add-iam-policy-binding trimtab-push@acme-ml.iam.gserviceaccount.com",
+    ),
+    "a setting that there is none of": (
+        setting("alert", "WAKE_TOPIC", "x"),
+        "setting",
+        Level.PROBLEM,
+        "trimtab-alert refuses its environment: TRIMTAB_WAKE_TOPIC='x'",
+        "make deploy",
+    ),
+    "no project": (
+        setting("alert", "PROJECT", None),
+        "setting",
+        Level.PROBLEM,
+        "trimtab-alert refuses its environment: TRIMTAB_PROJECT is not set",
+        "make deploy",
+    ),
+    "an allow-list that is none": (
+        setting("command", "ALLOWED_IMAGES", "a*b"),
+        "setting",
+        Level.PROBLEM,
+        "trimtab-command refuses its environment: TRIMTAB_ALLOWED_IMAGES",
+        "make deploy",
+    ),
+    "an allow-list of one function only": (
+        setting("command", "ALLOWED_BUCKETS", "acme-models"),
+        "setting",
+        Level.PROBLEM,
+        "TRIMTAB_ALLOWED_BUCKETS is acme-models for trimtab-command and unset for trimtab-reconcile",
+        "make deploy",
+    ),
+    "grants that are no JSON": (
+        setting("command", "COMMAND_GRANTS", "[{'identity'}]"),
+        "setting",
+        Level.PROBLEM,
+        "trimtab-command refuses its environment: TRIMTAB_COMMAND_GRANTS",
+        "mend it in terraform.tfvars",
+    ),
+    "a grant that is none": (
+        setting("command", "COMMAND_GRANTS", '[{"identity": "ada", "commands": ["fly"], "services": ["*"]}]'),
+        "setting",
+        Level.PROBLEM,
+        "TRIMTAB_COMMAND_GRANTS: 0.identity: String should match pattern",
+        "mend command_grants in terraform.tfvars",
+    ),
+    "no grants": (
+        setting("command", "COMMAND_GRANTS", "[]"),
+        "setting",
+        Level.WARNING,
+        "TRIMTAB_COMMAND_GRANTS names nobody",
+        "mend command_grants in terraform.tfvars",
+    ),
+    "a grant of a subscription that is not there": (
+        setting(
+            "command",
+            "COMMAND_GRANTS",
+            f'[{{"subscription": "{AT}/subscriptions/commands", "commands": ["patch"], "services": ["*"]}}]',
+        ),
+        "setting",
+        Level.WARNING,
+        "a grant names the subscription commands, which is not there",
+        "mend command_grants in terraform.tfvars",
+    ),
+    "no account of pushes": (
+        setting("command", "PUSH_SERVICE_ACCOUNT", None),
+        "setting",
+        Level.PROBLEM,
+        "trimtab-command: TRIMTAB_PUSH_SERVICE_ACCOUNT is not set",
+        "make deploy",
+    ),
+    "another account of pushes": (
+        setting("command", "PUSH_SERVICE_ACCOUNT", "push@acme-ml.iam.gserviceaccount.com"),
+        "setting",
+        Level.PROBLEM,
+        "TRIMTAB_PUSH_SERVICE_ACCOUNT is 'push@acme-ml.iam.gserviceaccount.com'",
+        "make deploy",
+    ),
+    "own changes that count as others'": (
+        setting("audit", "OWN_PRINCIPALS", None),
+        "setting",
+        Level.PROBLEM,
+        "TRIMTAB_OWN_PRINCIPALS does not name trimtab-reconcile@acme-ml.iam.gserviceaccount.com",
+        "make deploy",
+    ),
+    "a function that is open to the network": (
+        put("functions", "alert", "serviceConfig.ingressSettings", "ALLOW_ALL"),
+        "ingress",
+        Level.WARNING,
+        "trimtab-alert has ingress ALLOW_ALL",
+        "make deploy",
+    ),
+    "a command function that is open without callers": (
+        put("functions", "command", "serviceConfig.ingressSettings", "ALLOW_ALL"),
+        "ingress",
+        Level.WARNING,
+        "trimtab-command has ingress ALLOW_ALL",
+        "make deploy",
+    ),
+    "a command function that its callers cannot reach": (
+        called_by("user:ada@example.com"),
+        "ingress",
+        Level.WARNING,
+        "trimtab-command has ingress ALLOW_INTERNAL_ONLY, and user:ada@example.com may call it",
+        "name them in command_callers of terraform.tfvars",
+    ),
+    "a token for another address": (
+        put("subscriptions", "trimtab-alert", "pushConfig.oidcToken.audience", "https://acme.example.com"),
+        "subscription",
+        Level.PROBLEM,
+        "trimtab-alert pushes with a token for https://acme.example.com, and trimtab-alert is at https://trimtab-alert-abc-ew.a.run.app",
+        "make deploy",
+    ),
+    "a push to another address": (
+        put("subscriptions", "trimtab-alert", "pushConfig.pushEndpoint", "https://trimtab-audit-abc-ew.a.run.app"),
+        "subscription",
+        Level.PROBLEM,
+        "trimtab-alert pushes to https://trimtab-audit-abc-ew.a.run.app, and trimtab-alert is at",
+        "make deploy",
+    ),
+    "alerts on TF Serving's metrics without a collector": (
+        lambda project: project.alert_policies.append(QUEUE_FULL),
+        "sidecar",
+        Level.WARNING,
+        "acme-ml:europe-west1:ranker has no collector beside TF Serving, and alert policies wait for its metrics: queue-full",
+        "set serving.metrics_sidecar: true",
+    ),
+    "the same, of a policy of one's own": (
+        lambda project: project.alert_policies.append(UNLABELLED),
+        "sidecar",
+        Level.WARNING,
+        "wait for its metrics: 'ranker: batching queue full'",
+        "set serving.metrics_sidecar: true",
     ),
     "no tick": (lambda project: setattr(project, "job", None), "tick", Level.PROBLEM, "trimtab-tick is missing", "make deploy"),
     "a paused tick": (

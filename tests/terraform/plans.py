@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -61,6 +62,22 @@ class Plan:
             if each["mode"] == "managed"
         ]
 
+    def module(self, *names: str) -> Mapping[str, Any]:
+        """What the configuration says of a module: of the root without names."""
+        found: Mapping[str, Any] = self.configuration["root_module"]
+        for name in names:
+            found = found["module_calls"][name]["module"]
+        return found
+
+    def written(self, address: str) -> Mapping[str, Any]:
+        """What the configuration says of the resource of that address: its expressions, what it depends on."""
+        *path, kind, name = re.sub(r'\["[^"]*"\]|\[\d+\]', "", address).split(".")
+        data = path[-1:] == ["data"]
+        resources = self.module(*path[1 : -1 if data else None : 2])["resources"]
+        mode = "data" if data else "managed"
+        (found,) = [each for each in resources if (each["mode"], each["type"], each["name"]) == (mode, kind, name)]
+        return {"depends_on": (), **found}
+
     def of(self, kind: str) -> list[Resource]:
         """The resources of a type, `google_` left out of its name."""
         return [each for each in self.resources if each.kind == f"google_{kind}"]
@@ -78,6 +95,9 @@ class Terraform(Protocol):
 
     def validate(self, *, folder: str = ".", edits: tuple[Edit, ...] = ()) -> None:
         """Only whether the configuration is one."""
+
+    def test(self, *, folder: str = ".", edits: tuple[Edit, ...] = ()) -> None:
+        """The tests that ship with that folder."""
 
 
 class _Shared:
@@ -102,6 +122,9 @@ class _Shared:
 
     def validate(self, *, folder: str = ".", edits: tuple[Edit, ...] = ()) -> None:
         _check(self.run(self.initialised(folder, edits), "validate", "-no-color"))
+
+    def test(self, *, folder: str = ".", edits: tuple[Edit, ...] = ()) -> None:
+        _check(self.run(self.initialised(folder, edits), "test", "-no-color"))
 
     def initialised(self, folder: str = ".", edits: tuple[Edit, ...] = ()) -> Path:
         self._copies += 1

@@ -1,4 +1,6 @@
-"""What the root is planned with: two models, one with all that is made for it and one with what is there, and people who command."""
+"""What the root is planned with: a model with all that is made for it, one with what is there, one of the first's service in another
+region that shares with both, and people who command.
+"""
 
 from typing import Any
 
@@ -7,6 +9,10 @@ NUMBER = "123456789012"
 REGION = "europe-west1"
 SERVICE = "ranker"
 BUCKET = "acme-models"
+MADE_BUCKET = "acme-new-models"
+OTHER_REGION = "us-central1"
+SCORER = f"scorer@{PROJECT}.iam.gserviceaccount.com"
+CHANNEL = f"projects/{PROJECT}/notificationChannels/1"
 CALLER = "user:ada@example.com"
 PUBLISHER = "serviceAccount:ci@acme-ml.iam.gserviceaccount.com"
 GRANTS: list[dict[str, Any]] = [
@@ -14,12 +20,19 @@ GRANTS: list[dict[str, Any]] = [
     {"subscription": f"projects/{PROJECT}/subscriptions/trimtab-command", "commands": ["patch"], "services": ["*"]},
 ]
 
+ALLOWED: dict[str, list[str]] = {
+    "allowed_images": [f"{REGION}-docker.pkg.dev/{PROJECT}/serving/*"],
+    "allowed_service_accounts": [SCORER, "trimtab-serving-*"],
+    "allowed_buckets": [BUCKET, MADE_BUCKET],
+    "allowed_projects": [PROJECT],
+}
+
 VARIABLES: dict[str, Any] = {
     "project_id": PROJECT,
     "project_number": NUMBER,
     "region": REGION,
     "archive": "tests/archive.zip",
-    "model_buckets": {BUCKET: {}},
+    "model_buckets": {BUCKET: {}, MADE_BUCKET: {"create": True, "location": REGION}},
     "models": {
         SERVICE: {
             "bucket": BUCKET,
@@ -27,11 +40,18 @@ VARIABLES: dict[str, Any] = {
             "objective": {"p99_ms": 800, "error_ratio": 0.02},
             "allow_delete": True,
         },
-        "scorer": {"service_account_email": "scorer@acme-ml.iam.gserviceaccount.com", "region": "us-central1"},
+        "scorer": {"service_account_email": SCORER, "region": OTHER_REGION},
+        "ranker-us": {
+            "service": SERVICE,
+            "region": OTHER_REGION,
+            "service_account_email": SCORER,
+            "bucket": BUCKET,
+            "image_repository": {"location": REGION, "name": "serving"},
+        },
     },
     "command_callers": [CALLER],
     "command_publishers": [PUBLISHER],
     "command_grants": GRANTS,
-    "allowed_buckets": [BUCKET],
-    "notification_channels": [f"projects/{PROJECT}/notificationChannels/1"],
+    **ALLOWED,
+    "notification_channels": [CHANNEL],
 }

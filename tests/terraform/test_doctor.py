@@ -31,9 +31,9 @@ def test_the_doctor_misses_nothing_in_the_plan_of_the_modules(plan: Plan) -> Non
 
 
 def test_the_doctor_finds_a_fault_that_is_planted_in_the_modules(tf: Terraform) -> None:
-
-    broken = Edit("modules/control-plane/main.tf", 'schedule    = "* * * * *"', 'schedule    = "*/5 * * * *"\n  paused      = true')
-    said = examine(read_picture(shown(tf.plan(VARIABLES, edits=(broken,))), number=int(NUMBER)))
+    job = "modules/control-plane/main.tf"
+    broken = (Edit(job, '"* * * * *"', '"*/5 * * * *"'), Edit(job, "paused      = false", "paused      = true"))
+    said = examine(read_picture(shown(tf.plan(VARIABLES, edits=broken)), number=int(NUMBER)))
     assert [each.what for each in said] == [
         "the scheduler's job trimtab-tick is PAUSED",
         "trimtab-tick runs at '*/5 * * * *', not every minute",

@@ -3,7 +3,9 @@
 import pytest
 
 from tests.terraform.contract import FORBIDDEN_ROLES, PUBLIC
+from tests.terraform.grants import granted, twice
 from tests.terraform.plans import Plan, Terraform
+from tests.terraform.sample import VARIABLES
 
 NUMBERS = {"acme-control": "111111111111", "acme-ads": "222222222222", "acme-search": "333333333333"}
 
@@ -46,6 +48,40 @@ def test_each_project_is_wired_by_its_own_agents_to_one_control_plane(several: P
 
 def test_two_models_of_one_bucket_are_told_of_once(several: Plan) -> None:
     assert sorted(each.values["bucket"] for each in several.of("storage_notification")) == ["acme-ads-models", "acme-search-models"]
+
+
+def test_a_bucket_of_a_third_project_is_wired_once_and_told_of_by_that_projects_agent(tf: Terraform) -> None:
+    models = {
+        "ranker": {"project_id": "acme-ads", "region": "europe-west1", "bucket": "acme-models", "p99_ms": 800},
+        "embedder": {"project_id": "acme-search", "region": "europe-west1", "bucket": "acme-models", "p99_ms": 200},
+    }
+    variables = {"control_project_id": "acme-control", "project_numbers": NUMBERS, "archive": "../../tests/archive.zip", "models": models}
+    plan = tf.plan({**variables, "bucket_projects": {"acme-models": "acme-data"}}, folder="examples/several-projects")
+    assert [each.key for each in plan.of("storage_notification")] == ["acme-models"]
+    assert [each.key for each in plan.of("pubsub_topic_iam_member") if "storage_publisher" in each.address] == ["acme-data"]
+    assert sorted(each.values["member"].partition("@")[2] for each in plan.of("storage_bucket_iam_member")) == [
+        "acme-ads.iam.gserviceaccount.com",
+        "acme-control.iam.gserviceaccount.com",
+        "acme-search.iam.gserviceaccount.com",
+    ]
+    assert list(twice(plan)) == []
+
+
+def test_a_model_that_goes_takes_nothing_from_those_that_share_with_it(tf: Terraform, plan: Plan) -> None:
+    kept = {name: model for name, model in VARIABLES["models"].items() if name != "ranker-us"}
+    gone = granted(plan) - granted(tf.plan({**VARIABLES, "models": kept}))
+    assert {(each.role, each.on) for each in gone} == {
+        ("projects/acme-ml/roles/trimtabRunUpdater", "service us-central1/ranker"),
+        ("roles/run.invoker", "service us-central1/ranker"),
+        ("roles/storage.objectViewer", "bucket acme-models"),
+    }
+
+
+def test_a_model_may_run_as_the_account_that_is_made_for_another(tf: Terraform) -> None:
+    models = {"ranker": {}, "scorer": {"service_account_email": "trimtab-serving-ranker@acme-ml.iam.gserviceaccount.com"}}
+    plan = tf.plan({**VARIABLES, "models": models})
+    assert [each.key for each in plan.of("service_account_iam_member") if "act_as" in each.address] == ["ranker"]
+    assert list(twice(plan)) == []
 
 
 def test_trimtab_acts_as_the_serving_accounts_and_on_the_served_services_alone(several: Plan) -> None:

@@ -101,15 +101,11 @@ _REFUSALS = (
         signal=Signal.QUEUE_FULL,
         title="batching queue full",
         condition="UNAVAILABLE answers of TF Serving per second",
-        form=Form.THRESHOLD,
-        query='resource.type="prometheus_target" AND resource.labels.namespace="{service}" AND resource.labels.location="{region}" '
-        'AND metric.type="prometheus.googleapis.com/:tensorflow:serving:request_count/counter" AND metric.labels.status="UNAVAILABLE"',
+        form=Form.PROMQL,
+        query='sum(rate(:tensorflow:serving:request_count{status="UNAVAILABLE",namespace="{service}",location="{region}"}[1m]))'
+        " > {threshold}",
         threshold=0.0,
         duration_s=60,
-        metric="prometheus.googleapis.com/:tensorflow:serving:request_count/counter",
-        metric_name=":tensorflow:serving:request_count",
-        metric_labels=(("status", "UNAVAILABLE"),),
-        resource="prometheus_target",
         documentation="TF Serving's batching queue refuses requests.",
     ),
     NO_INSTANCE,

@@ -1,16 +1,21 @@
 """`trimtab doctor`: what it prints, and how it ends."""
 
 import json
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from cli.doctor import _text
 from shared import wiring
 from shared.clock import SystemClock
-from shared.doctor.finding import CHECKS
+from shared.doctor.finding import CHECKS, Finding, Level
+from shared.doctor.picture import Picture, Source
 from shared.gcp.project_look import look
 from tests.support.commands import spec_file, trimtab
 from tests.support.google_project import GoogleProject
@@ -165,3 +170,29 @@ def test_wrong_usage(options: tuple[str, ...], says: str) -> None:
     done = trimtab("doctor", *options)
     assert done.exit_code == 2
     assert says in done.stderr
+
+
+def lines_at(width: int | None, *findings: Finding) -> list[str]:
+    return list(_text(Picture("acme-ml", Source.PROJECT, "trimtab-"), findings, width))
+
+
+def test_on_a_terminal_what_why_and_mend_are_no_wider_than_it() -> None:
+    sentence = "ask for more of what there is too little of at the page that the console shows, or lower the maximum of instances"
+    lines = lines_at(60, Finding("quota", Level.WARNING, f"what {sentence}", f"why {sentence}", sentence))
+    assert max(map(len, lines)) <= 60
+    assert lines[0].startswith("warning quota: what ask for more")
+    assert " ".join(" ".join(lines).split()).count(sentence) == 3
+
+
+@given(st.lists(st.from_regex(r"[a-z0-9=/:@.-]{1,30}( [a-z{}$]{1,9}){0,2}", fullmatch=True), max_size=9), st.integers(40, 110))
+def test_a_folded_command_is_the_same_command_to_a_shell(words: list[str], width: int) -> None:
+    command = shlex.join(["gcloud", *words])
+    lines = lines_at(width, Finding("quota", Level.WARNING, "x", "y", command))[2:-2]
+    pasted = "\n".join(lines).removeprefix("    mend:").replace("\\\n", "")  # which is what a shell makes of it
+    assert shlex.split(pasted) == ["gcloud", *words]
+    assert all(len(line) <= width or "'" in line or " " not in line.strip().removesuffix(" \\") for line in lines)
+
+
+def test_where_the_output_is_no_terminal_every_text_is_one_line() -> None:
+    command = "gcloud " + "x " * 200
+    assert lines_at(None, Finding("quota", Level.WARNING, "x", "y", command))[2] == f"    mend: {command}"

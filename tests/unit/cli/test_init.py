@@ -1,16 +1,20 @@
 """`trimtab init`: answers of the form that Terraform takes, as a file that it reads."""
 
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
-from cli.init import PATTERNS, Answers, Model, tfvars
+from cli.init import COMMANDS, PATTERNS, Answers, Model, read_caller, tfvars
 from cli.main import app
+from shared.records.rights import Grants
 from tests.support.commands import trimtab
 
-TERRAFORM = Path(__file__).parents[3] / "terraform"
+ROOT = Path(__file__).parents[3]
+TERRAFORM = ROOT / "terraform"
 GIVEN = ("--project", "acme-ml", "--region", "europe-west1")
 WRITTEN = """# Written by `trimtab init`; terraform/README.md says what else can be said.
 
@@ -28,6 +32,7 @@ models = {
 
 notification_channels = ["projects/acme-ml/notificationChannels/7"]
 
+# group:oncall@example.com may reach the command function and give no command: grants name addresses. Name its members in command_grants.
 command_callers = ["user:ada@example.com", "group:oncall@example.com"]
 
 command_grants = [
@@ -47,11 +52,13 @@ def test_what_is_given_is_written_and_nothing_is_asked(tmp_path: Path) -> None:
     done = trimtab("init", *GIVEN, *models, *people, *channel, "--yes", "-o", tmp_path / "terraform.tfvars")
     assert done.exit_code == 0, done.output
     assert (tmp_path / "terraform.tfvars").read_text() == WRITTEN
-    assert "make deploy PROJECT=acme-ml REGION=europe-west1" in done.stderr
+    assert "warning: group:oncall@example.com: may reach the command function and give no command" in done.stderr
+    assert "warning: ranker: no account was given" in done.stderr
+    assert "warning: scorer" not in done.stderr
 
 
 def test_what_is_not_given_is_asked_for_and_asked_again_until_it_is_right(tmp_path: Path) -> None:
-    answers = ["123", "acme-ml", "europe-west1-b", "europe-west1", "gs://acme", "ranker=acme-models", "", "", "allUsers", ""]
+    answers = ["123", "acme-ml", "europe-west1-b", "europe-west1", "gs://acme", "ranker=acme-models", "", "", "", "allUsers", ""]
     done = CliRunner().invoke(app, ["init", "-o", str(tmp_path / "x.tfvars")], input="\n".join(answers) + "\n")
     assert done.exit_code == 0, done.output
     assert "'123': want the project's id" in done.stderr
@@ -93,6 +100,13 @@ def test_a_file_that_is_there_is_kept_unless_forced(tmp_path: Path) -> None:
         ((*GIVEN, "--model", "ranker", "--model", "ranker=acme-models"), "ranker: given twice"),
         ((*GIVEN, "--channel", "mail"), "want a channel such as projects/acme-ml/notificationChannels/123"),
         ((*GIVEN, "--caller", "user:a\x1b[2J@example.com"), "want a member"),
+        ((*GIVEN, "--caller", "user:ada"), "want a member such as user:ada@example.com"),
+        ((*GIVEN, "--model", "ranker=acme-models\n"), r"bucket 'acme-models\n': want a bucket's name without gs://"),
+        ((*GIVEN, "--model", "ranker\n=acme-models"), r"service 'ranker\n': want 2 to 49 lower case letters"),
+        ((*GIVEN, "--model", "ranker=acme-models=r@acme-ml.iam.gserviceaccount.com\n"), "want the address of a service account"),
+        ((*GIVEN, "--channel", "projects/a/notificationChannels/7\n"), "want a channel"),
+        ((*GIVEN, "--caller", "user:ada@example.com\n"), "want a member"),
+        (("--project", "acme-ml\n", "--region", "europe-west1"), r"--project: 'acme-ml\n': want the project's id"),
     ],
 )
 def test_what_is_not_of_its_form_is_refused_with_the_form(options: tuple[str, ...], says: str, tmp_path: Path) -> None:
@@ -108,6 +122,7 @@ def test_nothing_in_an_answer_ends_its_text_or_begins_a_template() -> None:
     text = tfvars(Answers("acme-ml", "europe-west1", (Model("ranker", None, None),), (hostile,), ()))
     assert r'["projects/a/notificationChannels/\"]$${file(\"/etc/passwd\")}%%{x}\\"]' in text
     assert '"ranker" = {}' in text
+    assert r'["a\n\t\u001b\u2028"]' in tfvars(Answers("acme-ml", "europe-west1", (), ("a\n\t\x1b\u2028",), ()))
 
 
 def test_the_forms_are_those_of_terraforms_variables() -> None:
@@ -117,3 +132,122 @@ def test_the_forms_are_those_of_terraforms_variables() -> None:
         for found in re.findall(r'regex\("([^"]+)"', path.read_text())
     }
     assert set(PATTERNS.values()) - written == set()
+
+
+def asked(path: Path, *answers: str) -> Result:
+    return CliRunner().invoke(app, ["init", *GIVEN, "-o", str(path)], input="".join(f"{each}\n" for each in answers))
+
+
+def test_whom_a_service_runs_as_is_asked_for_with_the_command_that_says_it(tmp_path: Path) -> None:
+    path = tmp_path / "x.tfvars"
+    compute, ranker = "1-compute@developer.gserviceaccount.com", "ranker@acme-ml.iam.gserviceaccount.com"
+    done = asked(path, "ranker=acme-models", "", compute, ranker, "", "")
+    assert done.exit_code == 0, done.output
+    shown = "gcloud run services describe ranker --project=acme-ml --region=europe-west1"
+    assert f"{shown} --format='value(spec.template.spec.serviceAccountName)'" in done.stderr
+    assert "give the service one of its own" in done.stderr
+    assert f'service_account_email = "{ranker}"' in path.read_text()
+    assert "warning" not in done.stderr
+
+
+def test_of_a_service_with_a_long_name_the_account_must_be_said(tmp_path: Path) -> None:
+    account = "a@acme-ml.iam.gserviceaccount.com"
+    done = asked(tmp_path / "x.tfvars", "a-service-with-a-long-name=b-models", "", "", account, "", "")
+    assert done.exit_code == 0, done.output
+    assert "names of at most 14 characters" in done.stderr
+    assert account in (tmp_path / "x.tfvars").read_text()
+
+
+@pytest.mark.parametrize("answers", [(), ("ranker=acme-models",), ("ranker=acme-models", "", "", "")])
+def test_an_input_that_ends_too_soon_writes_nothing_and_says_so(answers: tuple[str, ...], tmp_path: Path) -> None:
+    done = asked(tmp_path / "x.tfvars", *answers)
+    assert done.exit_code == 2
+    assert "the input ended before everything was answered, and nothing is written" in done.stderr
+    assert not (tmp_path / "x.tfvars").exists()
+
+
+@pytest.mark.parametrize(
+    ("output", "says"), [((), "run it in a checkout of Trimtab"), (("-o", "none/x.tfvars"), "name a file with --output")]
+)
+def test_a_folder_that_is_missing_is_said_before_anything_is_asked(
+    output: tuple[str, ...], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = trimtab("init", *output)
+    assert done.exit_code == 2
+    assert "there is no folder" in done.stderr
+    assert says in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("output", "next_command"),
+    [
+        ("terraform/terraform.tfvars", "make deploy PROJECT=acme-ml REGION=europe-west1\n"),
+        ("terraform/acme.auto.tfvars", "make deploy PROJECT=acme-ml REGION=europe-west1\n"),
+        ("terraform/acme.tfvars", "make deploy PROJECT=acme-ml REGION=europe-west1 VARS=terraform/acme.tfvars (by hand: "),
+        ("acme.tfvars", "make deploy PROJECT=acme-ml REGION=europe-west1 VARS=acme.tfvars (by hand: "),
+    ],
+)
+def test_the_next_command_names_a_file_that_terraform_does_not_read_by_itself(
+    output: str, next_command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "terraform").mkdir()
+    done = trimtab("init", *GIVEN, "--yes", "-o", output)
+    assert done.exit_code == 0, done.output
+    assert next_command in done.stderr
+    assert ("-var-file=" in done.stderr) == ("VARS=" in next_command)
+
+
+@pytest.mark.parametrize(
+    "callers", [("user:ada@example.com", "serviceAccount:ci@acme-ml.iam.gserviceaccount.com"), ("group:x@example.com",)]
+)
+def test_every_caller_is_granted_or_said_to_have_no_grant(callers: tuple[str, ...]) -> None:
+    text = tfvars(Answers("acme-ml", "europe-west1", (), (), tuple(map(read_caller, callers))))
+    for caller in callers:
+        address = caller.partition(":")[2]
+        assert (f'identity = "{address}"' in text) != (f"# {caller} may reach the command function and give no command" in text)
+
+
+@pytest.mark.parametrize("text", ["user:ada", "user:a@b@c", "user:@x", "serviceAccount:x@"])
+def test_a_caller_that_no_grant_could_name_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="want a member"):
+        read_caller(text)
+
+
+def test_what_is_granted_is_a_grant() -> None:
+    (grant,) = Grants.of([{"identity": "ada@example.com", "commands": COMMANDS, "services": ["*"]}]).grants
+    assert grant.commands == COMMANDS
+
+
+def deployed(folder: Path, *words: str) -> tuple[int, str]:
+    """`make deploy` with a Terraform and a Python that only say what they were given."""
+    for name, text in {"terraform": 'printf "%s\\n" "$@"', "python": "echo /x/trimtab.zip"}.items():
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    done = subprocess.run(
+        ["make", "--silent", "-o", ".venv/installed", f"BIN={folder}", "deploy", *words],
+        cwd=ROOT,
+        env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_make_deploy_passes_the_file_that_is_named(tmp_path: Path) -> None:
+    (tmp_path / "acme ml.tfvars").write_text("")
+    code, said = deployed(tmp_path, "PROJECT=acme-ml", "REGION=europe-west1", f"VARS={tmp_path}/acme ml.tfvars")
+    assert code == 0, said
+    assert said.splitlines()[3:] == [
+        *("-chdir=terraform", "apply", f"-var-file={tmp_path}/acme ml.tfvars"),
+        *("-var", "archive=/x/trimtab.zip", "-var", "project_id=acme-ml", "-var", "region=europe-west1"),
+    ]
+    assert "-var-file" not in deployed(tmp_path, "PROJECT=acme-ml", "REGION=europe-west1")[1]
+
+
+def test_make_deploy_of_a_file_that_is_not_there_says_who_writes_one(tmp_path: Path) -> None:
+    code, said = deployed(tmp_path, "PROJECT=acme-ml", "REGION=europe-west1", "VARS=none.tfvars")
+    assert code != 0
+    assert "trimtab init --output writes one" in said

@@ -16,7 +16,7 @@ import cli.simulating
 from cli.main import app
 from shared.simulation.figures import KEYS
 from shared.simulation.oracle import search
-from tests.support.scenarios import BATCHING, CONSISTENT, DEFAULTS, NOT_SWITCHED_ON, scenario
+from tests.support.scenarios import BATCHING, CONSISTENT, DEFAULTS, L4, NOT_SWITCHED_ON, scenario
 
 SPEC = {
     "service": "acme-ml:europe-west1:ranker",
@@ -131,6 +131,33 @@ def test_what_gcloud_cloud_run_or_the_server_refuses_does_not_start(tmp_path: Pa
     assert f"no server comes up: {code}" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (f"gcloud alpha run deploy ranker --source . --region=europe-west1 {L4}", "it names no image that is known"),
+        (f"gcloud run deploy ranker --image=eu.gcr.io/acme/triton:1 {L4}", "its image is eu.gcr.io/acme/triton:1"),
+        (f"gcloud run deploy ranker --image=eu.gcr.io/acme/triton:1 --args=serve {L4}", "its image is eu.gcr.io/acme/triton:1"),
+        (f"gcloud run deploy ranker --image=tensorflow/serving --command=python,serve.py {L4}", "its command is python serve.py"),
+    ],
+)
+def test_what_starts_no_tensorflow_serving_is_not_simulated_as_if_it_did(tmp_path: Path, command: str, said: str) -> None:
+    result = simulate(written(tmp_path, scenario(service={"gcloud": command})))
+    assert result.exit_code == 2
+    assert f"static: gcloud: nothing in it starts TensorFlow Serving: {said}" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "service",
+    [
+        {"gcloud": DEFAULTS.replace("tensorflow/serving:2.20.0-gpu", "eu.gcr.io/acme/own:1"), "flags": ["--port=8500"]},
+        {"gcloud": CONSISTENT.replace("tensorflow/serving:2.20.0-gpu", "eu.gcr.io/acme/own:1"), "batching": BATCHING},
+        {"gcloud": f"{DEFAULTS.replace('tensorflow/serving:2.20.0-gpu', 'eu.gcr.io/acme/own:1')} --args=--grpc_max_threads=8"},
+    ],
+)
+def test_an_image_of_one_s_own_is_tensorflow_serving_where_its_flags_say_so(tmp_path: Path, service: dict[str, Any]) -> None:
+    assert figures(tmp_path, service=service, duration_s=60)["goodput"] > 0
+
+
 def test_other_errors_of_lint_are_said_and_the_run_goes_on(tmp_path: Path) -> None:
     waits = BATCHING.replace("{ value: 0 }", "{ value: 5000000 }")
     result = simulate(written(tmp_path, scenario(service={"gcloud": CONSISTENT, "batching": waits}, duration_s=60)))
@@ -163,6 +190,13 @@ def test_files_beside_the_scenario_are_read(tmp_path: Path) -> None:
     assert json.loads(result.stdout)["static"]["goodput"] > 0.99
 
 
+def test_files_of_windows_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    written(tmp_path, f"\ufeff{DEFAULTS}", "deploy.sh")
+    written(tmp_path, "\ufefftime_s,rate\r\n0,100\r\n", "rates.csv")
+    workload = {"kind": "replay", "csv_file": "rates.csv"}
+    assert figures(tmp_path, service={"gcloud_file": "deploy.sh"}, workload=workload)["goodput"] > 0.99
+
+
 @pytest.mark.parametrize("file", ["../outside.yaml", "/etc/hostname", "a\0b"])
 def test_no_other_file_of_the_machine_is_read(tmp_path: Path, file: str) -> None:
     (tmp_path / "inside").mkdir()
@@ -181,6 +215,9 @@ def test_no_other_file_of_the_machine_is_read(tmp_path: Path, file: str) -> None
         ("service: {gcloud: ls}\nservice: {}\n", "service"),
         (yaml.safe_dump(scenario(model={"a_ms": -1, "c_ms": 1})), "model.a_ms: -1: want 0 or more"),
         (yaml.safe_dump(scenario(service={"gcloud": "ls -l"})), "gcloud: no command in it deploys a Cloud Run service"),
+        (yaml.safe_dump(scenario(service={"gcloud": "gcloud run services list"})), "gcloud: no command in it deploys a Cloud Run service"),
+        (yaml.safe_dump(scenario(limits={"min_instances": 3})), "static: limits.min_instances 3 is above 2, the service's maximum"),
+        (yaml.safe_dump(scenario(limits={"warm_instances": 3})), "static: limits.warm_instances 3 is above 2, the service's maximum"),
         (yaml.safe_dump(scenario(service={"gcloud": DEFAULTS.replace("--cpu=4", "")})), "the vCPUs are not known: write --cpu"),
         (yaml.safe_dump(scenario(service={"spec": {"scale": {"max_instance_count": 2}}})), "leaves the server's command to its owner"),
     ],
@@ -198,7 +235,8 @@ def test_what_cannot_be_simulated_ends_with_2_and_says_why(tmp_path: Path, text:
         (("--plot", "picture.pdf"), "a picture's name ends in .png or .svg"),
         (("--plot", "/nowhere/picture.png"), "there is no folder /nowhere"),
         (("--compare",), "nothing to compare with"),
-        (("other.yaml",), "to compare others with it, add --compare"),
+        (("/nowhere/other.yaml",), "/nowhere/other.yaml: there is no such file"),
+        (("docs/examples/scenario.yaml",), "to compare others with it, add --compare"),
     ],
 )
 def test_options_that_do_not_fit_are_refused_before_anything_runs(tmp_path: Path, options: tuple[str, ...], said: str) -> None:
@@ -250,6 +288,14 @@ def test_steered_is_the_run_with_trimtab_in_the_loop(tmp_path: Path) -> None:
     assert found["steered"]["revisions"] > 1
     assert found["steered"]["errors"]["server-thread-quota"] < found["static"]["errors"]["server-thread-quota"]
     assert re.search(r"steered: \d+ writes to Cloud Run, \d new revision", result.stderr)
+
+
+def test_steered_says_what_the_simulated_cloud_run_refuses(tmp_path: Path) -> None:
+    result = simulate(written(tmp_path, scenario(limits={"gpu_quota": 1})), "--steered")
+    assert result.exit_code == 2
+    assert "--steered: Cloud Run would refuse the service: " in result.stderr
+    assert "limits.gpu_quota is 1 and the service's maximum 2: raise limits.gpu_quota, or lower limits.max_instances" in result.stderr
+    assert result.stdout == ""
 
 
 def test_steered_begins_with_the_batching_file_and_the_flags_of_the_command(tmp_path: Path) -> None:

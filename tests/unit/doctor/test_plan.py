@@ -164,6 +164,37 @@ def test_what_is_no_plan_is_said(document: dict[str, Any]) -> None:
         read_picture(document)
 
 
+def with_settings(**values: str) -> list[Resource]:
+    (config,) = next(each for at, _, each in control_plane() if at == "function.command")["service_config"]
+    return changed("function.command", service_config=[{**config, "environment_variables": {**config["environment_variables"], **values}}])
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"TRIMTAB_COMMAND_GRANTS": "[]"}, "names nobody"),
+        ({"TRIMTAB_COMMAND_GRANTS": '[{"identity": "ada@example.com"}]'}, "TRIMTAB_COMMAND_GRANTS: 0.commands: Field required"),
+        ({"TRIMTAB_PUSH_SERVICE_ACCOUNT": "x@y"}, "TRIMTAB_PUSH_SERVICE_ACCOUNT is 'x@y'"),
+        ({"TRIMTAB_ALLOWED_IMAGES": "a b"}, "trimtab-command refuses its environment: TRIMTAB_ALLOWED_IMAGES"),
+    ],
+)
+def test_the_settings_of_a_plan_are_read_as_the_functions_read_them(values: dict[str, str], says: str) -> None:
+    (said,) = found(*with_settings(**values))
+    assert said.check == "setting"
+    assert says in said.what
+
+
+def test_a_plan_says_that_no_collector_sends_what_its_alerts_read() -> None:
+    query = 'sum(rate(:tensorflow:serving:request_count{namespace="ranker"}[1m])) > 0'
+    labels = {"trimtab_service": "ranker", "trimtab_region": "europe-west1", "trimtab_signal": "thread-gap"}
+    condition = {"condition_prometheus_query_language": [{"query": query}]}
+    policy = ("p", "google_monitoring_alert_policy", {"display_name": "gap", "user_labels": labels, "conditions": [condition]})
+    (said,) = found(policy, service())
+    assert (said.check, said.level) == ("sidecar", Level.WARNING)
+    assert said.what.endswith("thread-gap")
+    assert found(policy) == []
+
+
 INNER = {"oidc_token", "indexes", "order", "query_scope", "source", "ttl"}
 NAMES = sorted({name for _, _, values in control_plane() for name in values} | INNER)
 KINDS = sorted({kind for _, kind, _ in control_plane()})

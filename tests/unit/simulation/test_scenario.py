@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
-from shared.simulation.scenario import MAX_REQUESTS, Scenario, ScenarioError, read_scenario, read_settings, scenario_data
+from shared.simulation.scenario import Scenario, ScenarioError, read_scenario, read_settings, scenario_data
+from shared.simulation.scenario_limits import MAX_REQUESTS, MAX_WAITING
 from shared.simulation.scenario_schema import load_rows, scenario_rows, scenario_schema
 from shared.simulation.scenario_workload import CsvError, series_of_csv
 from tests.support.scenarios import CONSISTENT, DEFAULTS, scenario
+
+BURSTS = {"kind": "bursty", "low_rows_per_s": 1, "high_rows_per_s": 9}
 
 
 def problems(**changed: Any) -> str:
@@ -69,6 +72,9 @@ def test_a_spec_s_file_may_stand_there_as_it_is() -> None:
         ({"workload": {"kind": "replay", "series": [[0, -1]]}}, "workload.series.0.1: -1: want 0 or more"),
         ({"limits": {"min_instances": 3, "max_instances": 2}}, "limits: min_instances 3 is above max_instances 2"),
         ({"limits": {"gpu_quota": 2, "warm_instances": 3}}, "limits: warm_instances 3 is above 2, the most that may run"),
+        ({"limits": {"gpu_quota": 2, "min_instances": 3}}, "limits: min_instances 3 is above 2, the most that may run"),
+        ({"workload": {**BURSTS, "mean_low_s": 1e-6}}, "workload.mean_low_s: 1e-06: want 0.1 or more"),
+        ({"workload": {**BURSTS, "mean_high_s": 1e-6}}, "workload.mean_high_s: 1e-06: want 0.1 or more"),
         ({"objective": {"p99_ms": 0}}, "objective.p99_ms: 0: want more than 0"),
         ({"objective": None}, "objective.p99_ms is not there and is needed"),
         ({"duration_s": 90}, "duration_s: 90: want a multiple of 60"),
@@ -88,8 +94,63 @@ def test_a_run_that_would_take_hours_is_refused_with_its_size() -> None:
 
 
 def test_more_waiting_requests_than_memory_holds_are_refused() -> None:
-    said = problems(workload={"kind": "steady", "rows_per_s": 50_000}, duration_s=60, warm_up_s=0, limits={"start_s": 600})
+    said = problems(workload={"kind": "steady", "rows_per_s": 50_000}, duration_s=120, warm_up_s=0, limits={"start_s": 600})
     assert "may wait for an instance that starts for 600 s" in said
+
+
+def test_tries_of_clients_count_as_requests() -> None:
+    load = {"kind": "steady", "rows_per_s": 40_000}
+    long = {"duration_s": 1_200, "warm_up_s": 0, "limits": {"start_s": 5}}
+    assert read_scenario(scenario(workload=load, **long)).workload.retries is None
+    said = problems(workload={**load, "retries": {"tries": 10}}, **long)
+    assert "it may come to 477,974,000 requests, " in said
+    assert f"retries included, and at most {MAX_REQUESTS:,} are simulated: lower duration_s, workload.retries.tries or the rate" in said
+
+
+def test_requests_that_wait_for_their_next_try_are_held_in_memory() -> None:
+    load = {"kind": "steady", "rows_per_s": 50_000}
+    assert read_scenario(scenario(workload=load, limits={"start_s": 5})).workload.retries is None
+    said = problems(workload={**load, "retries": {"tries": 10, "backoff_s": 300}}, limits={"start_s": 5})
+    assert "at 50,000 requests a second 9,000,000 may wait for an instance that starts for 5 s or for their next try" in said
+    assert f"at most {MAX_WAITING:,} are simulated: lower the rate, workload.retries or limits.start_s" in said
+
+
+def test_bursts_as_short_as_a_tenth_of_a_second_are_simulated_but_not_for_a_day() -> None:
+    short = {**BURSTS, "mean_low_s": 0.1, "mean_high_s": 0.1}
+    assert read_scenario(scenario(workload=short, duration_s=3_600)).duration_s == 3_600
+    said = problems(workload=short, duration_s=86_400, warm_up_s=0)
+    assert "in 86,400 s its rate turns 864,000 times, and in so long a run 23,148 turns are simulated: lower duration_s" in said
+    assert read_scenario(scenario(workload=BURSTS, duration_s=86_400, warm_up_s=7_200)).warm_up_s == 7_200
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"workload": {"kind": "steady", "rows_per_s": True}}, "workload.rows_per_s: true: want a number"),
+        ({"workload": {"kind": "steady", "rows_per_s": 1, "rows": True}}, "workload.rows: true: want a whole number or a mapping"),
+        ({"workload": {"kind": "replay", "series": [[0, 1], [60, True]]}}, "workload.series.1.1: true: want a number"),
+        ({"model": {"a_ms": True, "c_ms": 1}}, "model.a_ms: true: want a number"),
+        ({"model": {"table": {1: True, 2: 4}}}, "model.table.1: true: want a number"),
+        ({"model": {"table": {True: 4}}}, "model.table: true: want a number"),
+        ({"limits": {"start_s": True}}, "limits.start_s: true: want a number"),
+        ({"objective": {"p99_ms": True}}, "objective.p99_ms: true: want a number"),
+        ({"warm_up_s": False}, "warm_up_s: false: want a number"),
+        ({"service": {"spec": {"scale": {"max_instance_count": True}}}}, "service.spec.scale.max_instance_count: true: want a number"),
+    ],
+)
+def test_true_is_no_number(changed: dict[str, Any], said: str) -> None:
+    assert said in problems(**changed)
+
+
+def test_nor_is_it_in_settings_to_compare() -> None:
+    with pytest.raises(ScenarioError, match=r"spec\.objective\.p99_ms: true: want a number"):
+        read_settings({"spec": {"scale": {"max_instance_count": 2}, "objective": {"p99_ms": True}}})
+
+
+def test_a_boolean_that_is_meant_stays_one() -> None:
+    model = {"name": "ranker", "uri": "gs://acme-models/ranker"}
+    serving = {"image": "tensorflow/serving", "model": model, "cpu": 4, "memory": "16Gi", "gpu_zonal_redundancy": False}
+    assert read_settings({"spec": {"scale": {"max_instance_count": 2}, "serving": serving}}).spec is not None
 
 
 @pytest.mark.parametrize("data", [None, [], "text", 7])
@@ -106,6 +167,11 @@ def test_the_mean_of_a_heavy_tail() -> None:
 def test_a_csv_is_read_with_and_without_its_first_line() -> None:
     assert series_of_csv("time_s,rate\n0,10\n60, 20.5\n\n") == [[0, 10], [60, 20.5]]
     assert series_of_csv("0,10\n60,20\n") == [[0, 10], [60, 20]]
+
+
+@pytest.mark.parametrize("text", ["\ufefftime_s,rate\r\n0,10\r\n", "\ufeff0,10\r\n"])
+def test_a_csv_of_excel_begins_with_a_byte_order_mark(text: str) -> None:
+    assert series_of_csv(text) == [[0, 10]]
 
 
 def test_a_line_that_is_no_pair_of_numbers_is_named() -> None:

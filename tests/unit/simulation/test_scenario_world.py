@@ -62,6 +62,13 @@ def test_the_scenario_s_bounds_take_the_place_of_the_service_s() -> None:
     assert (lower.min_instances, lower.max_instances) == (1, 1)
 
 
+@pytest.mark.parametrize("field", ["min_instances", "warm_instances"])
+def test_more_instances_than_the_service_may_have_are_refused_not_cut(field: str) -> None:
+    with pytest.raises(ValueError, match=f"limits.{field} 5 is above 4, the service's maximum: lower it, or raise limits.max_instances"):
+        bounded(read(limits={field: 5}), REVISION)
+    assert bounded(read(limits={field: 5, "max_instances": 5}), REVISION).cloud_run.max_instances == 5
+
+
 @pytest.mark.parametrize(
     ("limits", "least", "warm"),
     [({}, 0, 1), ({}, 2, 2), ({"warm_instances": 0}, 2, 0), ({"warm_instances": 9}, 0, 4), ({"gpu_quota": 2}, 3, 2)],

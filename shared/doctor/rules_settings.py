@@ -1,0 +1,144 @@
+"""Whether the functions take the settings they were given, and whether those fit the deployment. Pure.
+
+Settings and grants are read as the functions read them. A plan leaves out what is known only after apply: nothing is missed there.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from pydantic import ValidationError
+
+from shared.deployment import FUNCTIONS, PUSH_ACCOUNT, account_address, service_name
+from shared.doctor.commands import redeploy
+from shared.doctor.finding import Finding, Level
+from shared.doctor.picture import Function, NotAsked, NotSeen, Picture, Source
+from shared.doctor.rules_grants import PUBLIC
+from shared.records.rights import Grant, Grants
+from shared.settings import Settings
+
+PROJECT = "TRIMTAB_PROJECT"
+OPEN, INTERNAL = "ALLOW_ALL", "ALLOW_INTERNAL_ONLY"
+ALLOW_LISTS = ("allowed_images", "allowed_service_accounts", "allowed_buckets", "allowed_projects")
+MAY_CALL = frozenset({"roles/run.invoker", "roles/run.servicesInvoker", "roles/run.admin"})
+_IN_FILE = "mend it in terraform.tfvars, then:\n"
+
+
+def settings(picture: Picture) -> Iterator[Finding]:
+    """What a function refuses of its environment, and what does not fit the rest of the deployment."""
+    found = picture.functions
+    if isinstance(found, NotSeen | NotAsked):
+        return  # the rule on functions says so
+    read: dict[str, Settings] = {}
+    for name in FUNCTIONS:
+        function = found.get(service_name(name))
+        if function is None or function.environment is None:
+            continue
+        try:
+            read[name] = Settings.from_environment(_variables(function.environment, picture))
+        except ValueError as error:
+            what = f"{function.name} refuses its environment: {str(error).removeprefix('settings: ')}"
+            yield Finding("setting", Level.PROBLEM, what, "it answers every event with an error", _IN_FILE + redeploy(picture))
+    if "command" in read:
+        yield from _pushes(read["command"], picture)
+        yield from _grants(read["command"], found[service_name("command")], picture)
+    if "audit" in read:
+        yield from _own_changes(read["audit"], picture)
+    if "command" in read and "reconcile" in read:
+        yield from _lists(read["command"], read["reconcile"], picture)
+
+
+def ingress(picture: Picture) -> Iterator[Finding]:
+    """Functions that more can reach than need to, and a command function that its callers cannot."""
+    found = picture.functions
+    if isinstance(found, NotSeen | NotAsked):
+        return
+    for name in FUNCTIONS:
+        function = found.get(service_name(name))
+        if function is None or function.ingress is None:
+            continue
+        callers = _callers(function.name, picture)
+        if name == "command" and callers is None:
+            continue
+        if name != "command" or not callers:
+            if function.ingress != INTERNAL:
+                said = "only Pub/Sub calls it" if name != "command" else "nobody but Pub/Sub may call it"
+                why = f"{said}, from inside: what comes from elsewhere is kept off by its token alone"
+                yield Finding("ingress", Level.WARNING, f"{function.name} has ingress {function.ingress}", why, redeploy(picture))
+        elif function.ingress == INTERNAL:
+            what = f"{function.name} has ingress {function.ingress}, and {', '.join(sorted(callers))} may call it"
+            why = "who calls from outside the project's networks is answered 404, whatever token comes with it"
+            mend = f"name them in command_callers of terraform.tfvars, then:\n{redeploy(picture)}"
+            yield Finding("ingress", Level.WARNING, what, why, mend)
+
+
+def _callers(function: str, picture: Picture) -> frozenset[str] | None:
+    """Who may call the function besides Pub/Sub; None where that is not known."""
+    policy = picture.policies.functions.get(function, NotAsked())
+    if isinstance(policy, NotSeen | NotAsked) or isinstance(picture.project_policy, NotSeen | NotAsked):
+        return None
+    members = frozenset[str]().union(*(policy.get(role, frozenset()) for role in MAY_CALL))
+    return members - {f"serviceAccount:{account_address(PUSH_ACCOUNT, picture.project)}", *PUBLIC}
+
+
+def _variables(environment: Mapping[str, str], picture: Picture) -> Mapping[str, str]:
+    # The project of a plan may be known only after apply.
+    return {PROJECT: "unknown-project"} | dict(environment) if picture.source is Source.PLAN else environment
+
+
+def _pushes(read: Settings, picture: Picture) -> Iterator[Finding]:
+    wanted, given = account_address(PUSH_ACCOUNT, picture.project), read.push_service_account
+    if given == wanted or (given is None and picture.source is Source.PLAN):
+        return
+    said = "not set" if given is None else repr(given)
+    why = f"Pub/Sub pushes as {wanted}: what comes from its subscriptions counts as a caller without grants, and is refused"
+    what = f"{service_name('command')}: TRIMTAB_PUSH_SERVICE_ACCOUNT is {said}"
+    yield Finding("setting", Level.PROBLEM, what, why, redeploy(picture))
+
+
+def _grants(read: Settings, function: Function, picture: Picture) -> Iterator[Finding]:
+    mend = f"mend command_grants in terraform.tfvars, then:\n{redeploy(picture)}"
+    try:
+        found = Grants.of(read.command_grants).grants
+    except ValidationError as error:
+        faults = (
+            f"{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors(include_url=False, include_input=False)[:5]
+        )
+        what = f"{function.name} refuses its environment: TRIMTAB_COMMAND_GRANTS: {'; '.join(faults)}"
+        yield Finding("setting", Level.PROBLEM, what, "it answers every command with an error", mend)
+        return
+    if not found and "TRIMTAB_COMMAND_GRANTS" in (function.environment or {}):
+        what = f"{function.name}: TRIMTAB_COMMAND_GRANTS names nobody"
+        yield Finding("setting", Level.WARNING, what, "nobody may give a command, so no service can be put under Trimtab's care", mend)
+    for grant in found:
+        yield from _listened(grant, mend, picture)
+
+
+def _listened(grant: Grant, mend: str, picture: Picture) -> Iterator[Finding]:
+    """A grant of a subscription that is not there gives nothing."""
+    there = picture.subscriptions
+    project, _, name = (grant.subscription or "").removeprefix("projects/").partition("/subscriptions/")
+    if project == picture.project and not isinstance(there, NotSeen | NotAsked) and name not in there:
+        what = f"a grant names the subscription {name}, which is not there"
+        why = f"it gives nothing to nobody; the function's own subscription is {service_name('command')}"
+        yield Finding("setting", Level.WARNING, what, why, mend)
+
+
+def _own_changes(read: Settings, picture: Picture) -> Iterator[Finding]:
+    given, wanted = read.own_principals, account_address("reconcile", picture.project)
+    if given is None and picture.source is Source.PLAN:
+        return
+    if not any(wanted.startswith(each[:-1]) if each.endswith("*") else wanted == each for each in given or ()):
+        what = f"{service_name('audit')}: TRIMTAB_OWN_PRINCIPALS does not name {wanted}"
+        why = "Trimtab takes its own changes for changes by others, and lets them stand for an hour"
+        yield Finding("setting", Level.PROBLEM, what, why, redeploy(picture))
+
+
+def _lists(command: Settings, reconcile: Settings, picture: Picture) -> Iterator[Finding]:
+    """Both judge every spec: when a command gives it, and before anything is made of it."""
+    for name in ALLOW_LISTS:
+        one, other = getattr(command, name), getattr(reconcile, name)
+        unknown = picture.source is Source.PLAN and (one is None) != (other is None)
+        if one != other and not unknown:
+            shown = [("unset" if each is None else ",".join(each)) for each in (one, other)]
+            what = f"TRIMTAB_{name.upper()} is {shown[0]} for {service_name('command')} and {shown[1]} for {service_name('reconcile')}"
+            why = "what the one takes the other refuses, or makes though it is no longer allowed"
+            yield Finding("setting", Level.PROBLEM, what, why, redeploy(picture))

@@ -1,5 +1,17 @@
 # All of Trimtab in one project, with the models that it steers there. For models in other projects see examples/several-projects.
 
+locals {
+  # A model may run as the account that is made for another.
+  made_accounts = {
+    for name, model in var.models : "trimtab-serving-${name}@${var.project_id}.iam.gserviceaccount.com" => name if model.service_account_email == null
+  }
+  models = { for name, model in var.models : name => merge(model, {
+    service = coalesce(model.service, name)
+    region  = coalesce(model.region, var.region)
+    account = model.service_account_email == null ? name : lookup(local.made_accounts, model.service_account_email, model.service_account_email)
+  }) }
+}
+
 module "control_plane" {
   source = "./modules/control-plane"
 
@@ -34,31 +46,35 @@ module "served_project" {
   enable_apis    = var.enable_apis
   model_buckets  = var.model_buckets
   allow_delete   = anytrue([for model in var.models : model.allow_delete])
-  labels         = var.labels
+
+  serving_accounts = { for account in distinct([for model in local.models : model.account]) : account => {
+    buckets = [for model in local.models : model.bucket if model.account == account && model.bucket != null]
+  } }
+  image_repositories = [for model in var.models : model.image_repository if model.image_repository != null]
+
+  labels = var.labels
 }
 
 module "served_model" {
   source   = "./modules/served-model"
-  for_each = var.models
+  for_each = local.models
 
-  control_plane         = module.control_plane.wiring
-  project               = module.served_project.wiring
-  region                = coalesce(each.value.region, var.region)
-  service               = each.key
-  service_account_email = each.value.service_account_email
-  bucket                = each.value.bucket
-  image_repository      = each.value.image_repository
-  allow_delete          = each.value.allow_delete
+  control_plane = module.control_plane.wiring
+  project       = module.served_project.wiring
+  region        = each.value.region
+  service       = each.value.service
+  allow_delete  = each.value.allow_delete
 }
 
 module "alerts" {
   source   = "./modules/alerts"
-  for_each = var.models
+  for_each = local.models
 
   project_id            = var.project_id
-  region                = coalesce(each.value.region, var.region)
-  service               = each.key
+  region                = each.value.region
+  service               = each.value.service
   objective             = each.value.objective
+  signals               = each.value.signals
   notification_channels = concat([module.served_project.notification_channel], each.value.notification_channels)
   labels                = var.labels
 }

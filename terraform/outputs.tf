@@ -24,8 +24,8 @@ output "service_accounts" {
 }
 
 output "serving_accounts" {
-  description = "The account that each service runs as, by service: what stands in its spec."
-  value       = { for name, model in module.served_model : name => model.service_account_email }
+  description = "The account that the service of each model runs as, by model: what stands in its spec."
+  value       = { for name, model in local.models : name => module.served_project.serving_accounts[model.account] }
 }
 
 output "archive_object" {

@@ -1,11 +1,6 @@
 variable "project_id" {
   description = "The project that Trimtab runs in."
   type        = string
-
-  validation {
-    condition     = can(regex("^[a-z][a-z0-9-]{4,28}[a-z0-9]$", var.project_id))
-    error_message = "project_id: want the project's id (6 to 30 lower case letters, digits and hyphens), not its number or its name."
-  }
 }
 
 variable "project_number" {
@@ -17,43 +12,23 @@ variable "project_number" {
 variable "region" {
   description = "The region of the functions, the Scheduler job and the archive."
   type        = string
-
-  validation {
-    condition     = can(regex("^[a-z]+-[a-z]+[0-9]+$", var.region))
-    error_message = "region: want a region such as europe-west1, not a zone or a multi-region."
-  }
 }
 
 variable "archive" {
   description = "The path of the archive that `make package` made."
   type        = string
-
-  validation {
-    condition     = endswith(var.archive, ".zip") && fileexists(var.archive)
-    error_message = "archive: want the path of the .zip file that `make package` prints; there is none at this path."
-  }
 }
 
 variable "runtime" {
   description = "The Python runtime of the functions."
   type        = string
   default     = "python311"
-
-  validation {
-    condition     = can(regex("^python3(1[1-4])$", var.runtime))
-    error_message = "runtime: want python311 to python314."
-  }
 }
 
 variable "topic_prefix" {
   description = "What the names of the topics begin with."
   type        = string
   default     = "trimtab-"
-
-  validation {
-    condition     = can(regex("^([a-z][a-z0-9-]{0,40})?$", var.topic_prefix)) && !startswith(var.topic_prefix, "goog")
-    error_message = "topic_prefix: want at most 41 lower case letters, digits and hyphens, a letter first and not goog, or nothing."
-  }
 }
 
 variable "enable_apis" {
@@ -72,11 +47,6 @@ variable "firestore" {
     delete_protection      = optional(bool, true)
   })
   default = {}
-
-  validation {
-    condition     = can(regex("^(\\(default\\)|[a-z][a-z0-9-]{2,61}[a-z0-9])$", var.firestore.database))
-    error_message = "firestore.database: want (default), or 4 to 63 lower case letters, digits and hyphens, a letter first."
-  }
 }
 
 variable "min_instances" {
@@ -89,11 +59,6 @@ variable "max_instances" {
   description = "Instances of each function at most."
   type        = number
   default     = 10
-
-  validation {
-    condition     = var.max_instances >= 1 && var.max_instances <= 100
-    error_message = "max_instances: want 1 to 100."
-  }
 }
 
 variable "command_grants" {
@@ -105,33 +70,18 @@ variable "command_grants" {
     services     = list(string)
   }))
   default = []
-
-  validation {
-    condition     = alltrue([for grant in var.command_grants : (grant.identity == null) != (grant.subscription == null)])
-    error_message = "command_grants: each wants either identity or subscription."
-  }
 }
 
 variable "command_callers" {
   description = "Members that may call the command function over HTTPS (`user:...`, `group:...`, `serviceAccount:...`). What they may command, command_grants says."
   type        = list(string)
   default     = []
-
-  validation {
-    condition     = alltrue([for member in var.command_callers : can(regex("^(user|group|serviceAccount|domain|principal|principalSet):\\S+$", member))])
-    error_message = "command_callers: want members such as user:ada@example.com; allUsers and allAuthenticatedUsers are refused, for the function believes the identity that Cloud Run checked."
-  }
 }
 
 variable "command_publishers" {
   description = "Members that may publish to the topic of commands. What they may command, the grant of the subscription `trimtab-command` says."
   type        = list(string)
   default     = []
-
-  validation {
-    condition     = alltrue([for member in var.command_publishers : can(regex("^(user|group|serviceAccount|principal|principalSet):\\S+$", member))])
-    error_message = "command_publishers: want members such as serviceAccount:ci@acme-ml.iam.gserviceaccount.com, never allUsers or allAuthenticatedUsers."
-  }
 }
 
 variable "allowed_images" {
@@ -162,11 +112,6 @@ variable "notification_channels" {
   description = "Channels (`projects/P/notificationChannels/N`) that hear of alerts on Trimtab itself. None: the incidents are in the console only."
   type        = list(string)
   default     = []
-
-  validation {
-    condition     = alltrue([for channel in var.notification_channels : can(regex("^projects/[^/]+/notificationChannels/[^/]+$", channel))])
-    error_message = "notification_channels: want names such as projects/acme-ml/notificationChannels/123."
-  }
 }
 
 variable "alert_thresholds" {
@@ -178,16 +123,12 @@ variable "alert_thresholds" {
     no_tick_seconds        = optional(number, 300)
   })
   default = {}
-
-  validation {
-    condition     = var.alert_thresholds.no_tick_seconds >= 180 && var.alert_thresholds.no_tick_seconds % 60 == 0
-    error_message = "alert_thresholds.no_tick_seconds: want whole minutes, at least three: log-based metrics come late."
-  }
 }
 
 variable "model_buckets" {
-  description = "The buckets with the models, by name: whether the bucket is made here and where, and the prefix below which objects are told of."
+  description = "The buckets with the models, by name: whether the bucket is made here and where, its project (null: this one), and the prefix below which objects are told of."
   type = map(object({
+    project_id         = optional(string)
     create             = optional(bool, false)
     location           = optional(string)
     object_name_prefix = optional(string)
@@ -196,13 +137,15 @@ variable "model_buckets" {
 }
 
 variable "models" {
-  description = "The served models, by the name of their Cloud Run service, which is there already: where it runs and as whom (null: the region above; an account made here), where its model and its image lie, its objective, whom else its alerts tell, and whether a command may delete it."
+  description = "The served models, by any name: their Cloud Run service, which is there already (null: it has the model's name), where it runs and as whom (null: the region above; an account that is made here), where its model and its image lie, its objective, which of the ten signals have an alert and whom else they tell, and whether a command may delete it."
   type = map(object({
+    service               = optional(string)
     region                = optional(string)
     service_account_email = optional(string)
     bucket                = optional(string)
     image_repository      = optional(object({ project_id = optional(string), location = string, name = string }))
     objective             = optional(object({ p99_ms = optional(number), error_ratio = optional(number, 0.01) }), {})
+    signals               = optional(set(string))
     notification_channels = optional(list(string), [])
     allow_delete          = optional(bool, false)
   }))
@@ -211,6 +154,16 @@ variable "models" {
   validation {
     condition     = alltrue([for model in var.models : model.bucket == null || contains(keys(var.model_buckets), coalesce(model.bucket, "none"))])
     error_message = "models: the bucket of each must be among model_buckets, or Trimtab may not read it and hears of no upload."
+  }
+
+  validation {
+    condition     = length(var.models) == length(distinct([for name, model in var.models : "${coalesce(model.region, var.region)}/${coalesce(model.service, name)}"]))
+    error_message = "models: a service in a region serves one model; two of these name the same."
+  }
+
+  validation {
+    condition     = alltrue([for name, model in var.models : model.service_account_email == null || strcontains(coalesce(model.service_account_email, "none"), "@")])
+    error_message = "models.service_account_email: want the address of a service account, or null for one that is made here."
   }
 }
 

@@ -8,6 +8,9 @@ mock_provider "google" {
       name  = "projects/acme-ml/serviceAccounts/someone@acme-ml.iam.gserviceaccount.com"
     }
   }
+  mock_resource "google_monitoring_notification_channel" {
+    defaults = { name = "projects/acme-ml/notificationChannels/1" }
+  }
   mock_data "google_project" {
     defaults = { number = "123456789012" }
   }
@@ -73,12 +76,42 @@ run "a_bucket_that_nobody_watches_is_refused" {
   expect_failures = [var.models]
 }
 
-run "a_zone_is_no_region" {
+run "one_service_in_two_regions" {
   command = plan
 
   variables {
-    region = "europe-west1-b"
+    models = {
+      ranker    = { service_account_email = "ranker@acme-ml.iam.gserviceaccount.com", signals = ["error-ratio", "no-data"] }
+      ranker-us = { service_account_email = "ranker@acme-ml.iam.gserviceaccount.com", service = "ranker", region = "us-central1" }
+    }
   }
 
-  expect_failures = [var.region]
+  assert {
+    condition     = module.served_model["ranker-us"].id == "acme-ml:us-central1:ranker" && keys(module.served_project.serving_accounts) == ["ranker@acme-ml.iam.gserviceaccount.com"]
+    error_message = "two services, one account"
+  }
+  assert {
+    condition     = keys(module.alerts["ranker"].policies) == ["error-ratio", "no-data"] && length(module.alerts["ranker-us"].policies) == 9
+    error_message = "each model has the signals that it wants"
+  }
+}
+
+run "one_service_twice" {
+  command = plan
+
+  variables {
+    models = { ranker = {}, other = { service = "ranker" } }
+  }
+
+  expect_failures = [var.models]
+}
+
+run "an_account_has_an_address" {
+  command = plan
+
+  variables {
+    models = { ranker = { service_account_email = "ranker" } }
+  }
+
+  expect_failures = [var.models]
 }

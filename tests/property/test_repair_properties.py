@@ -12,8 +12,8 @@ from shared.control.fold import fold
 from shared.control.repair_ask import ANY_VERSION, SHORT, _stepped
 from shared.control.repair_effect import KEPT_REASON, effect
 from shared.control.repair_prediction import predict
-from shared.control.repair_verdict import verdict
 from shared.control.repair_rules import STEPS
+from shared.control.repair_verdict import verdict
 from shared.diagnose.answer import Cause
 from shared.lint.specs import check_spec
 from shared.records.admission import admit

@@ -5,6 +5,16 @@ provider "google" {
   region  = var.region
 }
 
+locals {
+  models = { for name, model in var.models : name => merge(model, { account = coalesce(model.service_account_email, name) }) }
+
+  # A bucket that models of several projects share is wired once, with the first of them.
+  buckets = { for bucket in distinct([for model in var.models : model.bucket]) : bucket => {
+    wired_in   = [for model in var.models : model.project_id if model.bucket == bucket][0]
+    project_id = lookup(var.bucket_projects, bucket, null)
+  } }
+}
+
 module "control_plane" {
   source = "../../modules/control-plane"
 
@@ -22,19 +32,21 @@ module "served_project" {
   control_plane  = module.control_plane.wiring
   project_id     = each.value
   project_number = lookup(var.project_numbers, each.value, null)
-  model_buckets  = { for bucket in distinct([for model in var.models : model.bucket if model.project_id == each.value]) : bucket => {} }
+  model_buckets  = { for name, bucket in local.buckets : name => { project_id = bucket.project_id } if bucket.wired_in == each.value }
+
+  serving_accounts = { for account in distinct([for model in local.models : model.account if model.project_id == each.value]) : account => {
+    buckets = [for model in local.models : model.bucket if model.project_id == each.value && model.account == account]
+  } }
 }
 
 module "served_model" {
   source   = "../../modules/served-model"
   for_each = var.models
 
-  control_plane         = module.control_plane.wiring
-  project               = module.served_project[each.value.project_id].wiring
-  region                = each.value.region
-  service               = each.key
-  service_account_email = each.value.service_account_email
-  bucket                = each.value.bucket
+  control_plane = module.control_plane.wiring
+  project       = module.served_project[each.value.project_id].wiring
+  region        = each.value.region
+  service       = coalesce(each.value.service, each.key)
 }
 
 module "alerts" {
@@ -43,7 +55,7 @@ module "alerts" {
 
   project_id            = each.value.project_id
   region                = each.value.region
-  service               = each.key
+  service               = coalesce(each.value.service, each.key)
   objective             = { p99_ms = each.value.p99_ms }
   notification_channels = [module.served_project[each.value.project_id].notification_channel]
 }

@@ -1,4 +1,4 @@
 output "serving_accounts" {
-  description = "The account that each service runs as, by service: what stands in its spec."
-  value       = { for name, model in module.served_model : name => model.service_account_email }
+  description = "The account that the service of each model runs as, by model: what stands in its spec."
+  value       = { for name, model in local.models : name => module.served_project[model.project_id].serving_accounts[model.account] }
 }

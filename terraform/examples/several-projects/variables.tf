@@ -21,12 +21,37 @@ variable "archive" {
 }
 
 variable "models" {
-  description = "The served models, by the name of their Cloud Run service, which is there already."
+  description = "The served models, by any name: their Cloud Run service, which is there already (null: it has the model's name), and where. At least one: the control plane steers services of these projects alone."
   type = map(object({
+    service               = optional(string)
     project_id            = string
     region                = string
     service_account_email = optional(string)
     bucket                = string
     p99_ms                = number
   }))
+
+  validation {
+    condition     = length(var.models) > 0
+    error_message = "models: want at least one: without any the control plane could be told to steer any project."
+  }
+
+  validation {
+    condition     = length(var.models) == length(distinct([for name, model in var.models : "${model.project_id}/${model.region}/${coalesce(model.service, name)}"]))
+    error_message = "models: a service in a region serves one model; two of these name the same."
+  }
+}
+
+variable "bucket_projects" {
+  description = "Projects of buckets, by bucket, that lie in another project than the models they serve; null: in theirs."
+  type        = map(string)
+  default     = {}
+
+  validation {
+    condition = alltrue([
+      for bucket in distinct([for model in var.models : model.bucket]) :
+      contains(keys(var.bucket_projects), bucket) || length(distinct([for model in var.models : model.project_id if model.bucket == bucket])) == 1
+    ])
+    error_message = "bucket_projects: name the project of a bucket that models of several projects share."
+  }
 }

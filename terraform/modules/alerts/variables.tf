@@ -1,6 +1,11 @@
 variable "project_id" {
   description = "The project of the Cloud Run service."
   type        = string
+
+  validation {
+    condition     = can(regex("^[a-z][a-z0-9-]{4,28}[a-z0-9]$", var.project_id))
+    error_message = "project_id: want the project's id, not its number or its name."
+  }
 }
 
 variable "region" {
@@ -47,11 +52,17 @@ variable "notification_channels" {
     condition     = length(var.notification_channels) > 0
     error_message = "notification_channels: without a channel nobody hears of an alert; pass that of the module served-project."
   }
+
+  validation {
+    condition     = alltrue([for channel in var.notification_channels : can(regex("^projects/[^/]+/notificationChannels/[^/]+$", channel))])
+    error_message = "notification_channels: want names such as projects/acme-ml/notificationChannels/123."
+  }
 }
 
 variable "signals" {
-  description = "Which of the ten signals have a policy."
+  description = "Which of the ten signals have a policy; null: all. `queue-full` and `thread-gap` need TF Serving's own metrics, and are silent without."
   type        = set(string)
+  nullable    = false
   default = [
     "queue-full", "thread-gap", "no-instance", "pending-latency", "latency", "error-ratio", "cpu-high-gpu-low", "gpu-memory", "idle",
     "no-data",
@@ -70,4 +81,14 @@ variable "labels" {
   description = "User labels of the policies beside Trimtab's three."
   type        = map(string)
   default     = {}
+
+  validation {
+    condition     = alltrue([for key, value in var.labels : can(regex("^[a-z][a-z0-9_-]{0,62}$", key)) && can(regex("^[a-z0-9_-]{0,63}$", value))])
+    error_message = "labels: want at most 63 lower case letters, digits, _ and - in keys and in values, a letter first in keys."
+  }
+
+  validation {
+    condition     = length(setintersection(keys(var.labels), ["trimtab_service", "trimtab_region", "trimtab_signal"])) == 0
+    error_message = "labels: trimtab_service, trimtab_region and trimtab_signal are what Trimtab reads; they are set here."
+  }
 }

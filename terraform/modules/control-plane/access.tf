@@ -88,12 +88,17 @@ resource "google_service_account_iam_member" "push_token" {
   service_account_id = "projects/${var.project_id}/serviceAccounts/${google_service_account.push.email}"
   role               = "roles/iam.serviceAccountOpenIdTokenCreator"
   member             = "serviceAccount:${local.pubsub_agent}"
+
+  # The agent is made with the project's first topic.
+  depends_on = [google_pubsub_topic.events]
 }
 
 resource "google_project_iam_member" "build_log_writer" {
   project = var.project_id
   role    = "roles/logging.logWriter"
   member  = "serviceAccount:${google_service_account.build.email}"
+
+  depends_on = [google_project_service.main]
 }
 
 # Cloud Functions copies the archive into a bucket of its own, which it makes at the first build.

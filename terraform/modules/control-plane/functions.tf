@@ -50,22 +50,21 @@ locals {
 
   grants = [for grant in var.command_grants : { for key, value in grant : key => value if value != null }]
 
-  lists = {
+  # What specs may name: asked when a command brings one, and once more before anything is made of it.
+  allowed = { for name, list in {
     TRIMTAB_ALLOWED_IMAGES           = var.allowed_images
     TRIMTAB_ALLOWED_SERVICE_ACCOUNTS = var.allowed_service_accounts
     TRIMTAB_ALLOWED_BUCKETS          = var.allowed_buckets
     TRIMTAB_ALLOWED_PROJECTS         = var.allowed_projects
-  }
+  } : name => join(",", list) if list != null }
 
   own_environment = {
-    audit = { TRIMTAB_OWN_PRINCIPALS = join(",", local.own_principals) }
-    command = merge(
-      {
-        TRIMTAB_PUSH_SERVICE_ACCOUNT = google_service_account.push.email
-        TRIMTAB_COMMAND_GRANTS       = jsonencode(local.grants)
-      },
-      { for name, list in local.lists : name => join(",", list) if list != null },
-    )
+    audit     = { TRIMTAB_OWN_PRINCIPALS = join(",", local.own_principals) }
+    reconcile = local.allowed
+    command = merge(local.allowed, {
+      TRIMTAB_PUSH_SERVICE_ACCOUNT = google_service_account.push.email
+      TRIMTAB_COMMAND_GRANTS       = jsonencode(local.grants)
+    })
   }
 }
 

@@ -9,7 +9,7 @@ data "google_project" "main" {
 locals {
   project_number = var.project_number == null ? data.google_project.main[0].number : var.project_number
   pubsub_agent   = "service-${local.project_number}@gcp-sa-pubsub.iam.gserviceaccount.com"
-  labels         = merge({ app = "trimtab" }, var.labels)
+  labels         = merge(var.labels, { app = "trimtab" })
 
   topics = {
     alert     = "${var.topic_prefix}alerts"
@@ -27,6 +27,7 @@ resource "google_project_service" "main" {
     "artifactregistry.googleapis.com",
     "cloudbuild.googleapis.com",
     "cloudfunctions.googleapis.com",
+    "cloudresourcemanager.googleapis.com",
     "cloudscheduler.googleapis.com",
     "firestore.googleapis.com",
     "iam.googleapis.com",
@@ -34,6 +35,7 @@ resource "google_project_service" "main" {
     "monitoring.googleapis.com",
     "pubsub.googleapis.com",
     "run.googleapis.com",
+    "serviceusage.googleapis.com",
     "storage.googleapis.com",
   ] : [])
 
@@ -59,6 +61,7 @@ resource "google_cloud_scheduler_job" "tick" {
   description = "Has Trimtab look at what is due, and at what was missed."
   schedule    = "* * * * *"
   time_zone   = "Etc/UTC"
+  paused      = false
 
   pubsub_target {
     topic_name = "projects/${var.project_id}/topics/${module.function["schedule"].topic}"

@@ -12,6 +12,11 @@ variable "project_number" {
   description = "The project's number, from which the addresses of Google's agents are made; null: it is looked up."
   type        = string
   default     = null
+
+  validation {
+    condition     = var.project_number == null || can(regex("^[0-9]{1,19}$", coalesce(var.project_number, "none")))
+    error_message = "project_number: want the number alone, such as 123456789012, not the project's id."
+  }
 }
 
 variable "region" {
@@ -77,12 +82,27 @@ variable "firestore" {
     condition     = can(regex("^(\\(default\\)|[a-z][a-z0-9-]{2,61}[a-z0-9])$", var.firestore.database))
     error_message = "firestore.database: want (default), or 4 to 63 lower case letters, digits and hyphens, a letter first."
   }
+
+  validation {
+    condition     = can(regex("^([a-z]+-[a-z]+[0-9]+|[a-z]{3}[0-9]+)$", coalesce(var.firestore.location, var.region)))
+    error_message = "firestore.location: want a region such as europe-west1 or a multi-region such as eur3 or nam5."
+  }
 }
 
 variable "min_instances" {
   description = "Instances of each function that are kept running. None: an event after a pause waits for a cold start."
   type        = number
   default     = 0
+
+  validation {
+    condition     = var.min_instances >= 0 && floor(var.min_instances) == var.min_instances
+    error_message = "min_instances: want a whole number, 0 or more."
+  }
+
+  validation {
+    condition     = var.min_instances <= var.max_instances
+    error_message = "min_instances: must be at most max_instances."
+  }
 }
 
 variable "max_instances" {
@@ -91,7 +111,7 @@ variable "max_instances" {
   default     = 10
 
   validation {
-    condition     = var.max_instances >= 1 && var.max_instances <= 100
+    condition     = var.max_instances >= 1 && var.max_instances <= 100 && floor(var.max_instances) == var.max_instances
     error_message = "max_instances: want 1 to 100."
   }
 }
@@ -109,6 +129,36 @@ variable "command_grants" {
   validation {
     condition     = alltrue([for grant in var.command_grants : (grant.identity == null) != (grant.subscription == null)])
     error_message = "command_grants: each wants either identity or subscription."
+  }
+
+  # The same as shared/records/rights.py: what passes here is read there.
+  validation {
+    condition     = alltrue([for grant in var.command_grants : grant.identity == null || can(regex("^[^@:\\s]{1,128}@[^@\\s]{1,190}$", grant.identity))])
+    error_message = "command_grants.identity: want an e-mail address, such as ada@example.com, without user: in front."
+  }
+
+  validation {
+    condition     = alltrue([for grant in var.command_grants : grant.subscription == null || can(regex("^projects/[^/\\s]{1,92}/subscriptions/[^/\\s]{3,255}$", grant.subscription))])
+    error_message = "command_grants.subscription: want the full name, projects/PROJECT/subscriptions/NAME."
+  }
+
+  validation {
+    condition = alltrue([for grant in var.command_grants : length(grant.commands) >= 1 && length(grant.commands) <= 9 && length(setsubtract(grant.commands, [
+      "apply", "patch", "hold", "release", "rollback", "reconcile", "redrive", "discard", "delete",
+    ])) == 0])
+    error_message = "command_grants.commands: want some of apply, patch, hold, release, rollback, reconcile, redrive, discard, delete."
+  }
+
+  validation {
+    condition = alltrue([for grant in var.command_grants : length(grant.services) >= 1 && length(grant.services) <= 100 && alltrue([
+      for name in grant.services : can(regex("^[^*\\s]*\\*?$", name)) && length(name) >= 1 && length(name) <= 200
+    ])])
+    error_message = "command_grants.services: want 1 to 100 of project:region:name, or the beginning of it with a * at the end; * alone is everything."
+  }
+
+  validation {
+    condition     = length(var.command_grants) <= 200 && length(jsonencode(var.command_grants)) <= 30000
+    error_message = "command_grants: want at most 200 grants of 30,000 characters together: they go into an environment variable."
   }
 }
 
@@ -138,24 +188,64 @@ variable "allowed_images" {
   description = "Images that specs may name, a `*` at the end for anything behind it; null: any."
   type        = list(string)
   default     = null
+
+  validation {
+    condition     = var.allowed_images == null || length(coalesce(var.allowed_images, [])) > 0
+    error_message = "allowed_images: an empty list would be no limit at all; null means that, and a list must name something."
+  }
+
+  validation {
+    condition     = alltrue([for name in coalesce(var.allowed_images, []) : can(regex("^[^*,\\s]*\\*?$", name)) && length(name) >= 1 && length(name) <= 512])
+    error_message = "allowed_images: want names of at most 512 characters without spaces and commas; a * may stand at the end alone."
+  }
 }
 
 variable "allowed_service_accounts" {
   description = "Service accounts that specs may name, likewise; null: those of the service's own project."
   type        = list(string)
   default     = null
+
+  validation {
+    condition     = var.allowed_service_accounts == null || length(coalesce(var.allowed_service_accounts, [])) > 0
+    error_message = "allowed_service_accounts: an empty list would be no limit at all; null means that, and a list must name something."
+  }
+
+  validation {
+    condition     = alltrue([for name in coalesce(var.allowed_service_accounts, []) : can(regex("^[^*,\\s]*\\*?$", name)) && length(name) >= 1 && length(name) <= 512])
+    error_message = "allowed_service_accounts: want names of at most 512 characters without spaces and commas; a * may stand at the end alone."
+  }
 }
 
 variable "allowed_buckets" {
   description = "Buckets that models may come from, likewise; null: any."
   type        = list(string)
   default     = null
+
+  validation {
+    condition     = var.allowed_buckets == null || length(coalesce(var.allowed_buckets, [])) > 0
+    error_message = "allowed_buckets: an empty list would be no limit at all; null means that, and a list must name something."
+  }
+
+  validation {
+    condition     = alltrue([for name in coalesce(var.allowed_buckets, []) : can(regex("^[^*,\\s]*\\*?$", name)) && length(name) >= 1 && length(name) <= 512])
+    error_message = "allowed_buckets: want names of at most 512 characters without spaces and commas; a * may stand at the end alone."
+  }
 }
 
 variable "allowed_projects" {
   description = "Projects whose services specs may name, likewise; null: any."
   type        = list(string)
   default     = null
+
+  validation {
+    condition     = var.allowed_projects == null || length(coalesce(var.allowed_projects, [])) > 0
+    error_message = "allowed_projects: an empty list would be no limit at all; null means that, and a list must name something."
+  }
+
+  validation {
+    condition     = alltrue([for name in coalesce(var.allowed_projects, []) : can(regex("^[^*,\\s]*\\*?$", name)) && length(name) >= 1 && length(name) <= 512])
+    error_message = "allowed_projects: want names of at most 512 characters without spaces and commas; a * may stand at the end alone."
+  }
 }
 
 variable "notification_channels" {
@@ -183,10 +273,25 @@ variable "alert_thresholds" {
     condition     = var.alert_thresholds.no_tick_seconds >= 180 && var.alert_thresholds.no_tick_seconds % 60 == 0
     error_message = "alert_thresholds.no_tick_seconds: want whole minutes, at least three: log-based metrics come late."
   }
+
+  validation {
+    condition     = alltrue([for value in values(var.alert_thresholds) : value >= 0])
+    error_message = "alert_thresholds: want 0 or more."
+  }
 }
 
 variable "labels" {
   description = "Labels of everything that takes them, beside `app`."
   type        = map(string)
   default     = {}
+
+  validation {
+    condition     = alltrue([for key, value in var.labels : can(regex("^[a-z][a-z0-9_-]{0,62}$", key)) && can(regex("^[a-z0-9_-]{0,63}$", value))])
+    error_message = "labels: want at most 63 lower case letters, digits, _ and - in keys and in values, a letter first in keys."
+  }
+
+  validation {
+    condition     = !contains(keys(var.labels), "app")
+    error_message = "labels: app is Trimtab's own."
+  }
 }

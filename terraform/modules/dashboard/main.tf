@@ -29,31 +29,32 @@ resource "google_monitoring_dashboard" "main" {
     displayName = "Trimtab"
     mosaicLayout = {
       columns = 12
-      tiles = [for index, chart in local.charts : {
-        xPos   = index % 2 * 6
-        yPos   = floor(index / 2) * 4
-        width  = 6
-        height = 4
-        widget = {
-          title = chart.title
-          xyChart = {
-            dataSets = [{
-              plotType = "LINE"
-              timeSeriesQuery = {
-                timeSeriesFilter = {
-                  filter = chart.filter
-                  aggregation = {
-                    alignmentPeriod    = "60s"
-                    perSeriesAligner   = chart.aligner
-                    crossSeriesReducer = chart.reducer
-                    groupByFields      = chart.by
+      # The service gives back neither a zero nor an empty list: written here they would be a change at every plan.
+      tiles = [for index, chart in local.charts : merge(
+        { for side, place in { xPos = index % 2 * 6, yPos = floor(index / 2) * 4 } : side => place if place > 0 },
+        {
+          width  = 6
+          height = 4
+          widget = {
+            title = chart.title
+            xyChart = {
+              dataSets = [{
+                plotType = "LINE"
+                timeSeriesQuery = {
+                  timeSeriesFilter = {
+                    filter = chart.filter
+                    aggregation = { for name, value in {
+                      alignmentPeriod    = "60s"
+                      perSeriesAligner   = chart.aligner
+                      crossSeriesReducer = chart.reducer
+                      groupByFields      = chart.by
+                    } : name => value if length(value) > 0 }
                   }
                 }
-              }
-            }]
+              }]
+            }
           }
-        }
-      }]
+      })]
     }
   })
 }

@@ -74,12 +74,22 @@ variable "cpu" {
   description = "CPUs of an instance. More than one request at a time needs at least 1."
   type        = string
   default     = "1"
+
+  validation {
+    condition     = try(tonumber(var.cpu) > 0 && (var.concurrency == 1 || tonumber(var.cpu) >= 1), false)
+    error_message = "cpu: want a number of CPUs, at least 1 where concurrency is above 1."
+  }
 }
 
 variable "memory" {
   description = "Memory of an instance."
   type        = string
   default     = "512Mi"
+
+  validation {
+    condition     = can(regex("^[1-9][0-9]*(M|Mi|G|Gi)$", var.memory))
+    error_message = "memory: want a size such as 512Mi or 1Gi."
+  }
 }
 
 variable "concurrency" {
@@ -97,12 +107,22 @@ variable "min_instances" {
   description = "Instances that are kept running."
   type        = number
   default     = 0
+
+  validation {
+    condition     = var.min_instances >= 0 && var.min_instances <= var.max_instances
+    error_message = "min_instances: want 0 to max_instances."
+  }
 }
 
 variable "max_instances" {
   description = "Instances at most. No lock: Cloud Run exceeds it at times."
   type        = number
   default     = 10
+
+  validation {
+    condition     = var.max_instances >= 1
+    error_message = "max_instances: want 1 or more."
+  }
 }
 
 variable "timeout_seconds" {
@@ -164,6 +184,13 @@ variable "trigger" {
   validation {
     condition     = var.trigger == null || try(var.trigger.ack_deadline_seconds >= var.timeout_seconds, false)
     error_message = "trigger.ack_deadline_seconds: must be at least timeout_seconds, or a message comes again while it is still worked on."
+  }
+
+  validation {
+    condition = var.trigger == null || try(alltrue([
+      for seconds in [var.trigger.message_retention_seconds, var.trigger.dead_letter_retention_seconds] : seconds >= 600 && seconds <= 2678400
+    ]), false)
+    error_message = "trigger: Pub/Sub keeps messages for 600 to 2678400 seconds."
   }
 }
 

@@ -1,4 +1,4 @@
-output "service_account_email" {
-  description = "The account that the service runs as: what stands in its spec."
-  value       = local.account
+output "id" {
+  description = "What Trimtab calls the service: `project:region:name`, as grants of commands and specs say it."
+  value       = "${var.project.project_id}:${var.region}:${var.service}"
 }

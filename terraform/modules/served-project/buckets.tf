@@ -1,7 +1,7 @@
 resource "google_storage_bucket" "models" {
   for_each = { for name, bucket in var.model_buckets : name => bucket if bucket.create }
 
-  project                     = var.project_id
+  project                     = coalesce(each.value.project_id, var.project_id)
   name                        = each.key
   location                    = each.value.location
   labels                      = local.labels
@@ -12,6 +12,9 @@ resource "google_storage_bucket" "models" {
   versioning {
     enabled = true
   }
+  soft_delete_policy {
+    retention_duration_seconds = 604800
+  }
   lifecycle_rule {
     action {
       type = "Delete"
@@ -20,19 +23,31 @@ resource "google_storage_bucket" "models" {
       days_since_noncurrent_time = 30
     }
   }
+
+  depends_on = [google_project_service.main]
 }
 
 locals {
-  buckets = { for name, bucket in var.model_buckets : name => bucket.create ? google_storage_bucket.models[name].name : name }
+  buckets         = { for name, bucket in var.model_buckets : name => bucket.create ? google_storage_bucket.models[name].name : name }
+  bucket_projects = toset([for bucket in var.model_buckets : coalesce(bucket.project_id, var.project_id)])
+}
+
+# Cloud Storage makes its agent of a project when somebody first asks for it, as this does. It tells of the buckets of its own project.
+data "google_storage_project_service_account" "main" {
+  for_each = local.bucket_projects
+
+  project = each.value
+
+  depends_on = [google_project_service.main]
 }
 
 resource "google_pubsub_topic_iam_member" "storage_publisher" {
-  count = length(var.model_buckets) > 0 ? 1 : 0
+  for_each = local.bucket_projects
 
   project = var.control_plane.project_id
   topic   = var.control_plane.uploads_topic
   role    = "roles/pubsub.publisher"
-  member  = local.storage_agent
+  member  = data.google_storage_project_service_account.main[each.key].member
 }
 
 # One notification per bucket, however many models lie in it: two would tell of each object twice.

@@ -10,17 +10,18 @@ locals {
   project_number   = var.project_number == null ? data.google_project.main[0].number : var.project_number
   reconcile        = "serviceAccount:${var.control_plane.reconcile_account}"
   monitoring_agent = "serviceAccount:service-${local.project_number}@gcp-sa-monitoring-notification.iam.gserviceaccount.com"
-  storage_agent    = "serviceAccount:service-${local.project_number}@gs-project-accounts.iam.gserviceaccount.com"
   topics           = "projects/${var.control_plane.project_id}/topics"
-  labels           = merge({ app = "trimtab" }, var.labels)
+  labels           = merge(var.labels, { app = "trimtab" })
 }
 
 resource "google_project_service" "main" {
   for_each = toset(var.enable_apis ? [
+    "cloudresourcemanager.googleapis.com",
     "iam.googleapis.com",
     "logging.googleapis.com",
     "monitoring.googleapis.com",
     "run.googleapis.com",
+    "serviceusage.googleapis.com",
     "storage.googleapis.com",
   ] : [])
 
@@ -103,12 +104,16 @@ resource "google_project_iam_member" "logs" {
   project = var.project_id
   role    = "roles/logging.viewer"
   member  = local.reconcile
+
+  depends_on = [google_project_service.main]
 }
 
 resource "google_project_iam_member" "metrics" {
   project = var.project_id
   role    = "roles/monitoring.viewer"
   member  = local.reconcile
+
+  depends_on = [google_project_service.main]
 }
 
 # Writing: defined here, granted service by service in the module served-model.

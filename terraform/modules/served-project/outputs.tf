@@ -3,6 +3,11 @@ output "notification_channel" {
   value       = google_monitoring_notification_channel.trimtab.name
 }
 
+output "serving_accounts" {
+  description = "The addresses of the accounts that served services run as, by the names of `serving_accounts`: what stands in their specs."
+  value       = local.accounts
+}
+
 output "wiring" {
   description = "What the module served-model needs to know of the project."
   value = {

@@ -35,32 +35,15 @@ run "a_database_that_is_there_already_is_used" {
   }
 }
 
-run "callers_are_named" {
+run "lists_reach_the_functions_that_read_them" {
   command = plan
 
   variables {
-    command_callers = ["allAuthenticatedUsers"]
+    allowed_buckets = ["acme-models", "acme-more-*"]
   }
 
-  expect_failures = [var.command_callers]
-}
-
-run "a_grant_has_one_side" {
-  command = plan
-
-  variables {
-    command_grants = [{ commands = ["hold"], services = ["*"] }]
+  assert {
+    condition     = local.own_environment.command["TRIMTAB_ALLOWED_BUCKETS"] == "acme-models,acme-more-*" && local.own_environment.reconcile == { TRIMTAB_ALLOWED_BUCKETS = "acme-models,acme-more-*" }
+    error_message = "commands that bring a spec, and looks that make something of it"
   }
-
-  expect_failures = [var.command_grants]
-}
-
-run "without_an_archive_nothing_is_planned" {
-  command = plan
-
-  variables {
-    archive = "build/none.zip"
-  }
-
-  expect_failures = [var.archive]
 }

@@ -12,7 +12,7 @@ run "ten_charts_side_by_side" {
     error_message = "one tile per chart"
   }
   assert {
-    condition     = alltrue([for tile in jsondecode(google_monitoring_dashboard.main.dashboard_json).mosaicLayout.tiles : tile.xPos + tile.width <= 12])
+    condition     = alltrue([for tile in jsondecode(google_monitoring_dashboard.main.dashboard_json).mosaicLayout.tiles : lookup(tile, "xPos", 0) + tile.width <= 12])
     error_message = "no tile hangs over the edge"
   }
 }

@@ -74,3 +74,133 @@ run "a_message_does_not_come_again_while_it_is_worked_on" {
 
   expect_failures = [var.trigger]
 }
+
+run "a_name_that_is_too_short" {
+  command = plan
+
+  variables {
+    name = "x"
+  }
+
+  expect_failures = [var.name]
+}
+
+run "a_source_in_a_folder" {
+  command = plan
+
+  variables {
+    source_file = "functions/alert/main.py"
+  }
+
+  expect_failures = [var.source_file]
+}
+
+run "an_old_runtime" {
+  command = plan
+
+  variables {
+    runtime = "python39"
+  }
+
+  expect_failures = [var.runtime]
+}
+
+run "half_a_processor_for_many" {
+  command = plan
+
+  variables {
+    cpu = "0.5"
+  }
+
+  expect_failures = [var.cpu]
+}
+
+run "memory_without_a_unit" {
+  command = plan
+
+  variables {
+    memory = "512"
+  }
+
+  expect_failures = [var.memory]
+}
+
+run "no_request_at_a_time" {
+  command = plan
+
+  variables {
+    concurrency = 0
+  }
+
+  expect_failures = [var.concurrency]
+}
+
+run "more_kept_than_there_may_be" {
+  command = plan
+
+  variables {
+    min_instances = 11
+  }
+
+  expect_failures = [var.min_instances]
+}
+
+run "no_instance_at_all" {
+  command = plan
+
+  variables {
+    max_instances = 0
+  }
+
+  expect_failures = [var.max_instances]
+}
+
+run "no_time_at_all" {
+  command = plan
+
+  variables {
+    timeout_seconds = 0
+  }
+
+  expect_failures = [var.timeout_seconds]
+}
+
+run "a_door_that_is_none" {
+  command = plan
+
+  variables {
+    ingress = "ALLOW_SOME"
+  }
+
+  expect_failures = [var.ingress]
+}
+
+run "an_ack_deadline_that_pubsub_refuses" {
+  command = plan
+
+  variables {
+    trigger = { topic = "trimtab-alerts", push_service_account_email = "p@acme-ml.iam.gserviceaccount.com", pubsub_agent_email = "s@gcp-sa-pubsub.iam.gserviceaccount.com", ack_deadline_seconds = 601 }
+  }
+
+  expect_failures = [var.trigger]
+}
+
+run "deliveries_that_pubsub_refuses" {
+  command = plan
+
+  variables {
+    trigger = { topic = "trimtab-alerts", push_service_account_email = "p@acme-ml.iam.gserviceaccount.com", pubsub_agent_email = "s@gcp-sa-pubsub.iam.gserviceaccount.com", max_delivery_attempts = 4 }
+  }
+
+  expect_failures = [var.trigger]
+}
+
+run "dead_letters_for_longer_than_pubsub_keeps_them" {
+  command = plan
+
+  variables {
+    trigger = { topic = "trimtab-alerts", push_service_account_email = "p@acme-ml.iam.gserviceaccount.com", pubsub_agent_email = "s@gcp-sa-pubsub.iam.gserviceaccount.com", dead_letter_retention_seconds = 2678401 }
+  }
+
+  expect_failures = [var.trigger]
+}

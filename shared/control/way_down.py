@@ -117,9 +117,8 @@ def _lower_for_latency(scene: Scene, wishes: Wishes) -> None:
     if target >= bounds.min_instance_count:
         return
     if isinstance(busy, Unknown):
-        wishes.deny(
-            DenialCode.UNKNOWN, f"how busy the device is, is unknown ({busy.reason}): the floor raised for latency stays", MIN, target
-        )
+        # Why it is unknown stands in the evidence; not asked or not answered is the same decision.
+        wishes.deny(DenialCode.UNKNOWN, "how busy the device is, is unknown: the floor raised for latency stays", MIN, target)
         return
     shared = busy.value * count.value / max(count.value - 1, 1)
     if shared > SCALE_IN_USE_RATIO:

@@ -53,13 +53,25 @@ def rate_within_p99(instance: Instance, p99_budget_ms: float) -> float:
         low = capacity * _load_of_backlog(instance, left - cycles * instance.cycle_ms(full))
         large = large_batch_rows(instance, low)
         if large >= full:
-            return low
+            return _within(instance, p99_budget_ms, low)
         high = capacity * _load_of_backlog(instance, left - cycles * instance.cycle_ms(large))
     elif p99_ms(instance, 0.0) > p99_budget_ms:
         return 0.0
     else:
         low, high = 0.0, min(instance.rows_per_second_at(rows), capacity * (1.0 - CLOSE_RATES))
     return _largest_rate(instance, p99_budget_ms, low, high)
+
+
+def _within(instance: Instance, budget_ms: float, rate: float) -> float:
+    """The rate, or one so little below it that rounding does not take the percentile beyond the budget.
+
+    Close to a large capacity the last digit of the rate is a part of the percentile that can be seen.
+    """
+    step = math.ulp(rate)
+    while rate > 0.0 and p99_ms(instance, rate) > budget_ms:
+        rate -= step
+        step *= 2.0
+    return max(rate, 0.0)
 
 
 def _load_of_backlog(instance: Instance, backlog_ms: float) -> float:

@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cli.needs import PICTURES
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from shared.simulation.world.results import Minute, RunResult
 
-KINDS = (".png", ".svg")
 COLOURS = ("#1f5fa8", "#c8500a", "#2a8a4a", "#7a4aa0", "#8a6a1f", "#4a4a4a")
 WIDE, HIGH = 10.0, 8.0
 DPI = 110
@@ -39,7 +40,7 @@ def draw(
         ValueError: the name ends in neither .png nor .svg.
         OSError: the file cannot be written.
     """
-    if path.suffix.lower() not in KINDS:
+    if path.suffix.lower() not in PICTURES:
         raise ValueError(f"{path}: a picture's name ends in .png or .svg")
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg

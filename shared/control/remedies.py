@@ -145,6 +145,17 @@ def for_signals(scene: Scene) -> Wishes:
     return wishes
 
 
+def needed_by_repair(scene: Scene) -> int | None:
+    """Instances that a repair under way is to have room for; None where there is none, or nothing was predicted."""
+    repair = scene.service.state.repair
+    needed = repair.predicted.instances_needed if repair is not None and repair.phase in PROVIDED else None
+    quota = next((each.instances for each in scene.ceilings if each.code is DenialCode.QUOTA), None)
+    if needed is not None and quota is not None and repair is not None and repair.phase is RepairPhase.ASKED:
+        # The candidate starts beside what runs: the last GPU is kept for it.
+        return min(needed, max(quota - 1, scene.observed.max_in_force))
+    return needed
+
+
 def for_repair(scene: Scene) -> Wishes:
     """Room for what a repair lets in: requests that were refused unseen are held from then on, and want instances.
 
@@ -152,12 +163,7 @@ def for_repair(scene: Scene) -> Wishes:
     those that were refused.
     """
     wishes = Wishes()
-    repair, bound = scene.service.state.repair, scene.observed.max_in_force
-    needed = repair.predicted.instances_needed if repair is not None and repair.phase in PROVIDED else None
-    quota = next((each.instances for each in scene.ceilings if each.code is DenialCode.QUOTA), None)
-    if needed is not None and quota is not None and repair is not None and repair.phase is RepairPhase.ASKED:
-        # The candidate starts beside what runs: the last GPU is kept for it.
-        needed = min(needed, max(quota - 1, bound))
+    repair, bound, needed = scene.service.state.repair, scene.observed.max_in_force, needed_by_repair(scene)
     if repair is None or needed is None or needed <= bound:
         return wishes
     target, ceiling = scene.cut(needed, at_least=bound)

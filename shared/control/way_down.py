@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from shared.control.episodes import open_signals
-from shared.control.remedies import MAX, MIN, Scene, Wish, Wishes
+from shared.control.remedies import MAX, MIN, Scene, Wish, Wishes, needed_by_repair
 from shared.control.timing import IN_COOLDOWN_SECONDS, SCALE_IN_USE_RATIO
 from shared.records.metric import Known, Unknown
 from shared.records.observed import Observed
@@ -146,7 +146,8 @@ def _lower_max(scene: Scene, wishes: Wishes, running: float) -> None:
     state, observed = scene.service.state, scene.observed
     if state.resting_max is None:
         return
-    rest = min(state.resting_max, scene.service.document.spec.scale.max_instance_count)
+    # What a repair under way was given room for is not lowered under it: the next look would raise it again.
+    rest = min(max(state.resting_max, needed_by_repair(scene) or 0), scene.service.document.spec.scale.max_instance_count)
     excess = observed.max_in_force - rest
     if excess <= 0:
         return

@@ -3,6 +3,7 @@
 Times count from the end of the warm-up, before which a series has its first rate.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Self
@@ -51,16 +52,16 @@ class ClientRetries(Record):
     """Before the second try; then twice as long, and so on, each half to one and a half times that by chance."""
 
 
-class _Load(Record):
+class _Load(Record, ABC):
     rows: RowsOfRequests = 1
     """Rows of a request: a number, or a heavy tail."""
     retries: ClientRetries | None = None
     """Unset: clients do not try again."""
 
     @property
+    @abstractmethod
     def highest_rows_per_s(self) -> float:
         """The highest rate that it comes to."""
-        raise NotImplementedError
 
 
 class SteadyLoad(_Load):

@@ -390,3 +390,18 @@ def test_a_settled_look_costs_what_it_cost_without_a_repair() -> None:
         town.start_process(Trace())
         town.minutes(20)
     assert repaired.trace.operations == plain.trace.operations
+
+
+def test_the_room_of_a_repair_is_not_lowered_and_raised_again_while_it_is_on_trial() -> None:
+    spec = to_repair().spec.model_copy(update={"scale": ScaleBounds(max_instance_count=16)})
+    town = Clinic(to_repair().model_copy(update={"spec": spec}))
+    town.ails(readings(rate=800, served={"OK": 160}, in_flight=16, gpu=0.8, cpu=0.3, active=4, batch=1))
+    town.until("on-trial")
+    town.alarm(state="closed")
+    town.metrics.set("503")
+    allowed = []
+    while town.phase() == "on-trial":
+        allowed.append(town.bounds()[1])
+        town.minutes(1)
+    assert len(allowed) > 12  # minutes: long enough for the way down, which waits ten after the last trouble
+    assert allowed == sorted(allowed)

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -100,15 +101,15 @@ class Terraform(Protocol):
         """The tests that ship with that folder."""
 
 
-class _Shared:
+class _Shared(ABC):
     """How a copy is made, initialised and planned; where the commands run is the subclass's business."""
 
     def __init__(self, scratch: Path) -> None:
         self._scratch = scratch
         self._copies = 0
 
-    def run(self, folder: Path, *arguments: str, offline: bool = True) -> subprocess.CompletedProcess[str]:
-        raise NotImplementedError
+    @abstractmethod
+    def run(self, folder: Path, *arguments: str, offline: bool = True) -> subprocess.CompletedProcess[str]: ...
 
     def plan(self, variables: Mapping[str, Any], *, folder: str = ".", edits: tuple[Edit, ...] = (), tfvars: str = "") -> Plan:
         work = self.initialised(folder, edits)

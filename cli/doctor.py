@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,12 +15,15 @@ from cli.shown import EXIT_WRONG, one_line, stop
 if TYPE_CHECKING:
     from shared.doctor.finding import Finding
     from shared.doctor.picture import Picture
-    from shared.records.subject import ServiceId
+    from shared.records.spec_file import SpecFile
 
 EXIT_FINDINGS = 1
+HASH_DIGITS = 16
+"""Of the archive's SHA-256, in its name."""
 PLAN_LIMIT_BYTES = 128 * 2**20
 COMMANDS = ("gcloud ", "make ", "sudo ")
 """What a mend begins with that is a command, and nothing else."""
+_NAMED_BY_CONTENT = re.compile(rf".*-[0-9a-f]{{{HASH_DIGITS}}}")
 _WORD = re.compile(r"""\s*(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+""")
 FORMS = "a project's id: 6 to 30 lower case letters, digits and hyphens, a letter first"
 
@@ -34,8 +38,14 @@ def doctor(
         typer.Option(metavar="FILE", help="A spec whose service Trimtab owns, for --plan alone; may be given often."),
     ] = None,
     database: Annotated[str, typer.Option(help="The Firestore database of the deployment.")] = "(default)",
-    archive: Annotated[str | None, typer.Option(help="The archive that should run, as `make package` named it.")] = None,
+    archive: Annotated[
+        str | None, typer.Option(help="The archive that should run: the file, or its name as `make package` said it.")
+    ] = None,
     *,
+    inherited: Annotated[
+        bool,
+        typer.Option(help="Whether roles count that folders and the organization above a project grant. Seeing them takes a role there."),
+    ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")] = False,
 ) -> None:
     """Say what a deployment lacks, why it matters, and the command that mends it. Reads only.
@@ -46,16 +56,17 @@ def doctor(
     """
     from cli.findings import terminal_width
     from shared.doctor.examining import examine
+    from shared.doctor.picture import NOT_ASKED
 
     if project is None and plan is None:
         stop("--project or --plan: give one: a project to look at, or a plan")
     if project is not None and spec:
         stop("--spec: with --project the specs are those in its database: leave it out")
     document = None if plan is None else _document(plan)
-    specs = tuple(_owned(path) for path in spec or ())
-    name = None if archive is None else Path(archive).name
+    specs = tuple(_spec(path) for path in spec or ())
+    name = None if archive is None else _archive(Path(archive))
     picture = _planned(plan, document, specs) if project is None else _looked_at(project, database, name, plan, document)
-    findings = examine(picture)
+    findings = examine(picture if inherited else replace(picture, policies=replace(picture.policies, above=NOT_ASKED)))
     if as_json:
         typer.echo(json.dumps(_object(picture, findings), indent=2, ensure_ascii=False))
     else:
@@ -80,17 +91,29 @@ def _document(plan: Path) -> dict[str, Any]:
     return found
 
 
-def _owned(path: Path) -> "ServiceId":
+def _archive(path: Path) -> str:
+    """The archive's name with its content in it; `build/trimtab.zip` is called so whatever it holds."""
+    if _NAMED_BY_CONTENT.fullmatch(path.stem):
+        return path.name
+    try:
+        return f"{path.stem}-{sha256(path.read_bytes()).hexdigest()[:HASH_DIGITS]}.zip"
+    except OSError as error:
+        stop(f"{path}: cannot be read, and its name does not say what it holds: {error.strerror or type(error).__name__}")
+
+
+def _spec(path: Path) -> "SpecFile":
     from cli.spec_input import spec_of
 
-    return spec_of(path).service
+    return spec_of(path)
 
 
-def _planned(plan: Path | None, document: dict[str, Any] | None, owned: "Sequence[ServiceId]") -> "Picture":
+def _planned(plan: Path | None, document: dict[str, Any] | None, specs: "Sequence[SpecFile]") -> "Picture":
     from shared.doctor.plan import NoPlanError, read_picture
 
+    named = {each.service: each.spec.serving.model for each in specs if each.spec.serving is not None}
+    models = {service: model.uri for service, model in named.items() if model is not None and model.uri.startswith("gs://")}
     try:
-        return read_picture(document or {}, owned=owned)
+        return read_picture(document or {}, owned=tuple(each.service for each in specs), models=models)
     except NoPlanError as error:
         stop(f"{plan}: {error}")
 

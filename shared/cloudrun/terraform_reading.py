@@ -6,7 +6,7 @@ google_cloud_run_service in provider google 6.50 to 8.7.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from shared.cloudrun.described import Described, Form, Problem, ReadingProblem
 from shared.cloudrun.fields import Json, ServiceDocumentError, pointer
@@ -81,8 +81,8 @@ def alert_policies(document: Mapping[str, Any]) -> tuple[tuple[str, Mapping[str,
     return tuple((address, values) for address, kind, values in resources(document) if kind == ALERT_POLICY)
 
 
-def resources(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Address, type and values of every managed resource: of a plan as it will be, of a state as it is."""
+def resources(document: Mapping[str, Any], *, mode: Literal["managed", "data"] = "managed") -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Address, type and values of every managed resource, or of what is only read: of a plan as it will be, of a state as it is."""
     holder = document.get("planned_values") or document.get("values")
     modules = [holder.get("root_module")] if isinstance(holder, Mapping) else []
     while modules:
@@ -91,7 +91,7 @@ def resources(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[s
             continue
         for resource in _list(module.get("resources")):
             values = resource.get("values") if isinstance(resource, Mapping) else None
-            if isinstance(values, Mapping) and resource.get("mode", "managed") == "managed":
+            if isinstance(values, Mapping) and resource.get("mode", "managed") == mode:
                 yield str(resource.get("address", "")), str(resource.get("type", "")), values
         modules.extend(_list(module.get("child_modules")))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from shared.doctor import rules_delivery, rules_grants, rules_parts, rules_services, rules_settings, rules_sidecar
+from shared.doctor import rules_delivery, rules_grants, rules_models, rules_parts, rules_services, rules_settings, rules_sidecar
 from shared.doctor.finding import Finding
 from shared.doctor.picture import Picture
 
@@ -14,10 +14,11 @@ RULES: tuple[Callable[[Picture], Iterator[Finding]], ...] = (
     rules_settings.ingress,
     rules_delivery.topics,
     rules_delivery.subscriptions,
+    rules_models.buckets,
     rules_grants.missing,
     rules_grants.excess,
     rules_parts.tick,
-    rules_parts.sink,
+    rules_parts.sinks,
     rules_parts.database,
     rules_services.owners,
     rules_services.quotas,

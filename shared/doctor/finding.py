@@ -18,19 +18,21 @@ class Level(StrEnum):
 
 
 CHECKS: Final[Mapping[str, str]] = {
-    "api": "the APIs that Trimtab uses are enabled",
+    "api": "the APIs that Trimtab uses are enabled, and those of what is switched on",
     "account": "each function has its service account, and none is disabled",
     "function": "each function is there, active, with its entry point, source file, account and topics",
-    "setting": "the functions take their settings: grants, allow-lists, the account of pushes, whose changes are Trimtab's own",
+    "setting": "the functions take their settings: grants, allow-lists, the account of pushes, whose changes are Trimtab's own, what is "
+    "switched on",
     "ingress": "only the command function can be reached from outside, and only where somebody may call it",
     "version": "all functions run the same archive, and the one that was given; their Python is one the project takes",
     "topic": "each function has its topic, and there is one for events",
     "subscription": "each topic is pushed to its function's address with a token for it, never expires, and waits long enough",
     "dead-letter": "what cannot be delivered goes to a dead-letter topic that somebody keeps",
-    "grant": "Trimtab's accounts and Google's agents have the roles they need",
-    "excess": "no account of Trimtab has more than it needs, and nobody else may call the functions",
+    "bucket": "each bucket of models is there, and tells the topic of uploads what comes and goes below its models' folders",
+    "grant": "Trimtab's accounts, those of served services and Google's agents have the roles they need, for what is switched on as well",
+    "excess": "no account of Trimtab has more than it needs, there or above, and nobody else may call the functions",
     "tick": "the scheduler publishes a tick every minute, and the last one went out",
-    "sink": "changes by others reach the topic of changes",
+    "sink": "changes by others in each served project reach the topic of changes",
     "database": "the Firestore database is there, in native mode, with optimistic concurrency",
     "ttl": "documents that expire are deleted",
     "index": "the queries over all collections of a name have their indexes",

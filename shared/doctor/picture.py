@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from shared.records.subject import ServiceId
 
@@ -24,8 +24,22 @@ class NotAsked:
 NOT_ASKED = NotAsked()
 Unseen: TypeAlias = NotSeen | NotAsked
 
-Policy: TypeAlias = Mapping[str, frozenset[str]]
-"""Role to members (`serviceAccount:...`); conditions are not looked at."""
+LATER: Final = "known after apply"
+"""In a plan: the role, the member or the condition that Terraform does not know yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Who has a role: `serviceAccount:...`, `group:...`, `allUsers`."""
+
+    role: str
+    members: frozenset[str]
+    condition: str | None = None
+    """Under which condition alone, in Common Expression Language; None: always."""
+
+
+Policy: TypeAlias = tuple[Binding, ...]
+"""An IAM policy."""
 
 
 class Source(StrEnum):
@@ -120,6 +134,8 @@ class Served:
     max_instances: int | None = None
     collector: bool | None = None
     """Whether a container beside TF Serving sends its metrics to Cloud Monitoring."""
+    images: tuple[str, ...] = ()
+    """Of all its containers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +151,50 @@ class AlertPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class Project:
+    """A project, as far as its grants reach."""
+
+    number: int | Unseen = NOT_ASKED
+    policy: Policy | Unseen = NOT_ASKED
+    above: tuple[str, ...] | NotSeen = ()
+    """What stands above it, nearest first: `folders/1`, `organizations/2`. Their grants hold in it as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """What a bucket tells to a topic."""
+
+    topic: str | None
+    """`projects/P/topics/T`."""
+    events: frozenset[str] = frozenset()
+    """None is named: all."""
+    payload: str | None = None
+    prefix: str = ""
+    """Of the objects that it tells of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A bucket with models in it."""
+
+    project: str | Unseen = NOT_ASKED
+    """By its id, or by its number where it is none of those that are known."""
+    policy: Policy | Unseen = NOT_ASKED
+    notifications: tuple[Notification, ...] | Unseen = NOT_ASKED
+
+
+class Repository(NamedTuple):
+    """A repository of Artifact Registry."""
+
+    project: str
+    location: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.location}-docker.pkg.dev/{self.project.replace(':', '/')}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class Policies:
     """The IAM policies of resources, by their short names."""
 
@@ -143,6 +203,9 @@ class Policies:
     functions: Mapping[str, "Policy | Unseen"] = field(default_factory=dict)
     accounts: Mapping[str, "Policy | Unseen"] = field(default_factory=dict)
     services: Mapping[ServiceId, "Policy | Unseen"] = field(default_factory=dict)
+    repositories: Mapping[Repository, "Policy | Unseen"] = field(default_factory=dict)
+    above: Mapping[str, "Policy | Unseen"] | NotAsked = field(default_factory=dict)
+    """Of what stands above the projects, by the names of `Project.above`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +215,10 @@ class Picture:
     project: str
     source: Source
     topic_prefix: str
-    number: int | Unseen = NOT_ASKED
+    projects: Mapping[str, Project] = field(default_factory=dict)
+    """The control plane's, those that are served, and those that buckets and repositories lie in."""
+    served: tuple[str, ...] = ()
+    """The projects whose services Trimtab steers."""
     apis: frozenset[str] | Unseen = NOT_ASKED
     accounts: Mapping[str, bool] | Unseen = NOT_ASKED
     """Address to whether it is enabled."""
@@ -160,18 +226,22 @@ class Picture:
     topics: frozenset[str] | Unseen = NOT_ASKED
     subscriptions: Mapping[str, Subscription] | Unseen = NOT_ASKED
     jobs: Mapping[str, Job] | Unseen = NOT_ASKED
-    sink: Sink | Unseen | None = NOT_ASKED
+    sinks: Mapping[str, Sink | Unseen | None] = field(default_factory=dict)
+    """Of each served project, the one of changes by others; None: there is none of that name."""
     database: Database | Unseen | None = NOT_ASKED
     ttl: frozenset[tuple[str, str]] | Unseen = NOT_ASKED
     """Collection group and field with time-to-live."""
     indexes: frozenset[tuple[str, str]] | Unseen = NOT_ASKED
     """Collection group and field with an ascending index over all collections of the name."""
-    project_policy: Policy | Unseen = NOT_ASKED
     policies: Policies = field(default_factory=Policies)
     owned: tuple[ServiceId, ...] | Unseen = NOT_ASKED
     """The services that have a spec."""
+    models: Mapping[ServiceId, str] = field(default_factory=dict)
+    """Of those, the folder that the spec names where it lies in a bucket: `gs://bucket/prefix`."""
+    buckets: Mapping[str, Bucket | None] = field(default_factory=dict)
+    """With models in them; None: there is none of that name."""
     services: Mapping[ServiceId, Served | Unseen | None] = field(default_factory=dict)
-    """Of those, of those that alert policies watch, and of a plan's; None: there is none of that name."""
+    """Of those with a spec, of those that alert policies watch, and of a plan's; None: there is none of that name."""
     quotas: Mapping[tuple[str, str], int] | Unseen = NOT_ASKED
     """Quota id and region to its value, in the quota's own unit; -1 is no limit."""
     metrics: frozenset[str] | Unseen = NOT_ASKED
@@ -181,3 +251,15 @@ class Picture:
     """How far this machine's clock is ahead of Google's."""
     given_archive: str | None = None
     """The file name of the archive that should run; None: not given."""
+
+    @property
+    def number(self) -> int | Unseen:
+        """That of the control plane's project."""
+        return self.in_project(self.project).number
+
+    def in_project(self, project: str) -> Project:
+        """What is known of a project."""
+        return self.projects.get(project, UNKNOWN_PROJECT)
+
+
+UNKNOWN_PROJECT: Final = Project()

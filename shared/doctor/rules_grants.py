@@ -1,170 +1,125 @@
 """Whether accounts and agents have the roles they need, and Trimtab's accounts none besides that would matter. Pure.
 
-A role counts wherever it reaches: one granted on the project holds for every resource in it. Roles of folders and organizations are
-inherited as well and are not seen here: so what is missing is said as what was not found on the project or the resource.
+What was not found is missing only as far as was looked: where folders or an organization stand above and what they grant was refused,
+the finding says so.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from typing import Final
 
-from shared.deployment import (
-    ACCOUNTS,
-    Agent,
-    Grant,
-    On,
-    account_address,
-    dead_letter_topic,
-    grants,
-    service_name,
-    topic_name,
-)
+from shared.deployment import ACCOUNTS, account_address
+from shared.doctor.access import BASIC, PUBLIC, Standing, having, standing
 from shared.doctor.commands import gcloud, region
 from shared.doctor.finding import Finding, Level
-from shared.doctor.picture import NotAsked, NotSeen, Picture, Policy, Served, Unseen
+from shared.doctor.needed import Need, Place, needed
+from shared.doctor.picture import NotAsked, NotSeen, Picture, Policy, Source, Unseen
 from shared.doctor.rules_parts import unseen
-from shared.records.subject import ServiceId
 
-WIDER: Mapping[str, frozenset[str]] = {
-    "roles/pubsub.publisher": frozenset({"roles/pubsub.editor", "roles/pubsub.admin"}),
-    "roles/pubsub.subscriber": frozenset({"roles/pubsub.editor", "roles/pubsub.admin"}),
-    "roles/run.invoker": frozenset({"roles/run.admin"}),
-    "roles/iam.serviceAccountOpenIdTokenCreator": frozenset({"roles/iam.serviceAccountTokenCreator", "roles/pubsub.serviceAgent"}),
-    "roles/logging.viewer": frozenset({"roles/logging.admin", "roles/viewer"}),
-    "roles/monitoring.viewer": frozenset({"roles/monitoring.editor", "roles/monitoring.admin", "roles/viewer"}),
-    "trimtabStore": frozenset({"roles/datastore.user", "roles/datastore.owner"}),
-    "trimtabRunReader": frozenset({"roles/run.viewer", "roles/run.developer", "roles/run.admin", "roles/viewer"}),
-    "trimtabRunUpdater": frozenset({"roles/run.developer", "roles/run.admin"}),
-}
-"""Role (of Trimtab's own: the beginning of its name) to predefined roles that hold it. Nothing but a basic role holds
-roles/iam.serviceAccountUser: an administrator of accounts may not act as one."""
-BASIC = frozenset({"roles/editor", "roles/owner"})
-NOT_IN_BASIC = frozenset({"roles/iam.serviceAccountOpenIdTokenCreator"})
-"""Making tokens of an account is in no basic role."""
 DANGEROUS = BASIC | frozenset({"roles/run.admin", "roles/iam.serviceAccountUser", "roles/iam.serviceAccountTokenCreator"})
-"""On a project: with any of these an account of Trimtab could act as every service account, or let anybody in."""
-PUBLIC = ("allUsers", "allAuthenticatedUsers")
+"""On a project or above: with any of these an account of Trimtab could act as every service account, or let anybody in."""
+_UNBIND: Final = "remove-iam-policy-binding"
 
 
 def missing(picture: Picture) -> Iterator[Finding]:
     """Roles that were not found."""
-    if isinstance(picture.project_policy, NotSeen):
-        yield from unseen("grant", "the project's grants", picture.project_policy)
-    if isinstance(picture.number, NotSeen):
-        yield from unseen("grant", "the project's number, and so the grants of Google's agents", picture.number)
+    for project in dict.fromkeys((picture.project, *picture.served)):
+        yield from unseen("grant", f"the number of {project}, and so the grants of Google's agents", picture.in_project(project).number)
     told: set[tuple[str, str]] = set()
-    for grant in grants():
-        member = _member(grant, picture)
-        if member is None:
+    for need in needed(picture):
+        found = standing(need.role, need.member, need.place.layers, resource=need.resource)
+        own = need.place.layers[: need.place.own]
+        if found.held or found.later or any(isinstance(layer.policy, NotAsked) for layer in own):
             continue
-        for said, policy, mend in _places(grant, picture, member):
-            if isinstance(policy, NotSeen) and (said, policy.why) not in told:
-                told.add((said, policy.why))
-                yield from unseen("grant", f"the grants on {said}", policy)
-            if isinstance(policy, NotSeen | NotAsked) or isinstance(picture.project_policy, NotSeen | NotAsked):
-                continue
-            if not _held(grant.role_in(picture.project), member, policy, picture.project_policy):
-                what = f"{member.removeprefix('serviceAccount:')} lacks {grant.role_in(picture.project)} on {said}"
-                yield Finding("grant", Level.PROBLEM, what, f"it {grant.why}", mend)
+        refused = [(layer.where, layer.policy) for layer in own if isinstance(layer.policy, NotSeen)]
+        for where, policy in refused:
+            if (where, policy.why) not in told:
+                told.add((where, policy.why))
+                yield from unseen("grant", f"the grants on {where}", policy)
+        if not refused:
+            yield _lacks(need, found, picture)
+
+
+def _lacks(need: Need, found: Standing, picture: Picture) -> Finding:
+    who, where, why = need.member.removeprefix("serviceAccount:"), need.place.said, f"what the role is for: {need.grant.why}"
+    if found.condition is not None:
+        what = f"{who} has {need.role} on {where} under a condition alone: {found.condition or 'one that was not shown'}"
+        return Finding("grant", Level.UNKNOWN, what, f"{why}; whether the condition holds cannot be told from here", _mend(need))
+    blind = _unseen_above(need.place, picture)
+    what = f"{who} lacks {need.role} on {where}{', as far as could be seen' if blind else ''}"
+    unless = [*found.hints, *([f"{blind}, and hold here as well"] if blind else [])]
+    return Finding("grant", Level.PROBLEM, what, "; ".join([why, *unless]), _mend(need))
+
+
+def _unseen_above(place: Place, picture: Picture) -> str:
+    """What of the policies above could not be seen, in words."""
+    if picture.source is Source.PLAN:
+        return ""
+    names = [layer.where for layer in place.layers[place.own :] if isinstance(layer.policy, NotSeen | NotAsked)]
+    return f"the grants of {' and '.join(names)} were not seen" if names else ""
 
 
 def excess(picture: Picture) -> Iterator[Finding]:
     """Roles that go too far, and functions that anybody may call."""
-    if not isinstance(picture.project_policy, NotSeen | NotAsked):
-        for name in ACCOUNTS:
-            address = account_address(name, picture.project)
-            for role in sorted(DANGEROUS):
-                if f"serviceAccount:{address}" in picture.project_policy.get(role, frozenset()):
-                    words = (
-                        "projects",
-                        "remove-iam-policy-binding",
-                        picture.project,
-                        f"--member=serviceAccount:{address}",
-                        f"--role={role}",
-                    )
-                    why = "it could change what is not under its care, or act as accounts that it must not act as"
-                    mend = gcloud(*words, project=picture.project)
-                    yield Finding("excess", Level.PROBLEM, f"{address} has {role} on the project", why, mend)
+    policies: dict[str, tuple[str, Policy | Unseen]] = {
+        project: (f"the project {project}" if project != picture.project else "the project", picture.projects[project].policy)
+        for project in dict.fromkeys((picture.project, *picture.served))
+        if project in picture.projects
+    }
+    above = picture.policies.above
+    policies |= {} if isinstance(above, NotAsked) else {name: (name, policy) for name, policy in above.items()}
+    for name, (said, policy) in policies.items():
+        if not isinstance(policy, NotSeen | NotAsked):
+            yield from _too_much(name, said, policy, picture)
+    yield from _not_seen_above(picture)
     for function, policy in picture.policies.functions.items():
         if isinstance(policy, NotSeen | NotAsked):
             continue
         for member in PUBLIC:
-            if any(member in members for members in policy.values()):
-                call = ("run", "services", "remove-iam-policy-binding", function, f"--region={region(picture)}", f"--member={member}")
+            if any(member in binding.members for binding in policy):
+                call = ("run", "services", _UNBIND, function, f"--region={region(picture)}", f"--member={member}")
                 why = "the function believes the identity that Cloud Run checked: anybody may send it events and commands"
                 mend = gcloud(*call, "--role=roles/run.invoker", project=picture.project)
                 yield Finding("excess", Level.PROBLEM, f"{member} may call {function}", why, mend)
 
 
-def _member(grant: Grant, picture: Picture) -> str | None:
-    """Who needs the role; None where that is not known."""
-    if grant.account is Agent.LOGGING:
-        sink = picture.sink
-        return None if sink is None or isinstance(sink, NotSeen | NotAsked) else sink.writer
-    if isinstance(grant.account, Agent):
-        number = picture.number
-        return None if isinstance(number, NotSeen | NotAsked) else f"serviceAccount:{grant.account.address(number)}"
-    if grant.account in ACCOUNTS:
-        return f"serviceAccount:{account_address(grant.account, picture.project)}"
-    return None
+def _too_much(on: str, said: str, policy: Policy, picture: Picture) -> Iterator[Finding]:
+    kind, _, name = on.rpartition("/")
+    command = {"": ("projects", _UNBIND, on), "folders": ("resource-manager", "folders", _UNBIND, name)}.get(kind, (kind, _UNBIND, name))
+    for account in ACCOUNTS:
+        address = account_address(account, picture.project)
+        for role in sorted(DANGEROUS):
+            if f"serviceAccount:{address}" in having(role, policy):
+                # Of a role that is held under several conditions each binding must go.
+                words = (*command, f"--member=serviceAccount:{address}", f"--role={role}", *(("--all",) if _conditional(policy) else ()))
+                why = "it could change what is not under its care, or act as accounts that it must not act as"
+                mend = gcloud(*words, project=picture.project)
+                yield Finding("excess", Level.PROBLEM, f"{address} has {role} on {said}", why, mend)
 
 
-def _places(grant: Grant, picture: Picture, member: str) -> Iterator[tuple[str, Policy | Unseen, str]]:
-    """Each resource that the role is needed on: what it is called, its policy, the command that grants it there."""
-    bind = ("add-iam-policy-binding",)
-    role = (f"--member={member}", f"--role={grant.role_in(picture.project)}")
-    policies, project = picture.policies, picture.project
-    match grant.on:
-        case On.PROJECT | On.SERVED_PROJECT:
-            yield f"the project {project}", picture.project_policy, gcloud("projects", *bind, project, *role, project=project)
-        case On.TOPIC | On.DEAD_LETTER_TOPIC:
-            make = topic_name if grant.on is On.TOPIC else dead_letter_topic
-            name = make(grant.name, picture.topic_prefix)
-            yield f"the topic {name}", _of(policies.topics, name), gcloud("pubsub", "topics", *bind, name, *role, project=project)
-        case On.SUBSCRIPTION:
-            name = service_name(grant.name)
-            mend = gcloud("pubsub", "subscriptions", *bind, name, *role, project=project)
-            yield f"the subscription {name}", _of(policies.subscriptions, name), mend
-        case On.FUNCTION:
-            name = service_name(grant.name)
-            mend = gcloud("run", "services", *bind, name, f"--region={region(picture)}", *role, project=project)
-            yield f"the function {name}", _of(policies.functions, name), mend
-        case On.ACCOUNT:
-            name = account_address(grant.name, project)
-            yield (
-                f"the account {name}",
-                _of(policies.accounts, name),
-                gcloud("iam", "service-accounts", *bind, name, *role, project=project),
-            )
-        case _:
-            yield from _served_places(grant, picture, member)
+def _not_seen_above(picture: Picture) -> Iterator[Finding]:
+    """One finding of all that stands above, however much of it was refused."""
+    above = picture.policies.above
+    if isinstance(above, NotAsked):
+        return
+    for project in dict.fromkeys((picture.project, *picture.served)):
+        names = picture.in_project(project).above
+        if isinstance(names, NotSeen):
+            yield from unseen("excess", f"which folders and organization stand above {project}", names)
+    refused = {name: policy for name, policy in above.items() if isinstance(policy, NotSeen)}
+    if refused:
+        first = next(iter(refused.values()))
+        yield from unseen("excess", f"what {' and '.join(refused)} {'grants' if len(refused) == 1 else 'grant'} in the project", first)
 
 
-def _served_places(grant: Grant, picture: Picture, member: str) -> Iterator[tuple[str, Policy | Unseen, str]]:
-    """The same of what is served; buckets and repositories are not in a picture."""
-    if grant.on is On.SERVED_SERVICE:
-        for service, policy in picture.policies.services.items():
-            yield from _on_service(service, policy, grant, member)
-    elif grant.on is On.SERVING_ACCOUNT:
-        accounts = {
-            served.account: service for service, served in picture.services.items() if isinstance(served, Served) and served.account
-        }
-        for account, service in accounts.items():
-            role = (f"--member={member}", f"--role={grant.role}")
-            mend = gcloud("iam", "service-accounts", "add-iam-policy-binding", account, *role, project=service.project)
-            yield f"the account {account}", _of(picture.policies.accounts, account), mend
+def _mend(need: Need) -> str:
+    place, policy = need.place, need.place.layers[0].policy
+    words = [*place.command, f"--member={need.member}", f"--role={need.role}"]
+    if need.condition is not None:
+        words.append(f"--condition=expression={need.condition.expression},title={need.condition.title}")
+    elif place.takes_conditions and not isinstance(policy, NotSeen | NotAsked) and _conditional(policy):
+        words.append("--condition=None")  # gcloud asks for one where the policy has some, and fails where nobody can answer
+    return gcloud(*words, project=place.project)
 
 
-def _on_service(service: ServiceId, policy: Policy | Unseen, grant: Grant, member: str) -> Iterator[tuple[str, Policy | Unseen, str]]:
-    role = (f"--member={member}", f"--role={grant.role_in(service.project)}")
-    words = ("run", "services", "add-iam-policy-binding", service.name, f"--region={service.region}", *role)
-    yield f"the service {service}", policy, gcloud(*words, project=service.project)
-
-
-def _of(policies: Mapping[str, Policy | Unseen], name: str) -> Policy | Unseen:
-    return policies.get(name, NotAsked())
-
-
-def _held(role: str, member: str, *policies: Policy) -> bool:
-    short = role.rpartition("/")[2]
-    wider = next((roles for known, roles in WIDER.items() if role == known or short.startswith(known)), frozenset())
-    basic = frozenset[str]() if role in NOT_IN_BASIC else BASIC
-    return any(member in policy.get(each, frozenset()) for policy in policies for each in (role, *wider, *basic))
+def _conditional(policy: Policy) -> bool:
+    return any(binding.condition is not None for binding in policy)

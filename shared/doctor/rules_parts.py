@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 
 from shared.deployment import (
-    APIS,
     CHANGES_SINK,
     FUNCTIONS,
     LEAST_PYTHON,
@@ -13,17 +12,30 @@ from shared.deployment import (
     TICK_SCHEDULE,
     TOPIC_SETTINGS,
     TTL_FIELDS,
+    Switch,
     account_address,
     service_name,
     source_file,
     topic_name,
 )
+from shared.deployment import (
+    apis as needed_apis,
+)
 from shared.doctor.commands import gcloud, redeploy, region
 from shared.doctor.finding import Finding, Level
-from shared.doctor.picture import Function, NotAsked, NotSeen, Picture, Source
+from shared.doctor.picture import Function, NotAsked, NotSeen, Picture, Sink, Source, Unseen
+from shared.doctor.rules_settings import switched
 
 _OFF = re.compile(r"([a-z]+)\.[A-Za-z.]+: HTTP 403: .* has not been used in project ")
 """What Google answers to a call of an API that is off: the method's name begins with the API's."""
+_ROLES = "roles/viewer and roles/iam.securityReviewer have all that the doctor reads"
+_ABOVE = "roles/iam.securityReviewer on the organization has it; --no-inherited leaves such grants out"
+_ROLES_WITH = {
+    "storage.buckets.get": "roles/storage.bucketViewer has it, and roles/viewer where the bucket has its first grants still",
+    "resourcemanager.folders.getIamPolicy": _ABOVE,
+    "resourcemanager.organizations.getIamPolicy": _ABOVE,
+}
+EXAMPLE = "terraform/examples/several-projects"
 NOT_THERE = "has not been deployed, or was deleted since"
 
 
@@ -34,7 +46,7 @@ def unseen(check: str, what: str, part: object) -> Iterator[Finding]:
         if off := _OFF.match(part.why):
             mend = f"switch the API on in the project that it names: gcloud services enable {off[1]}.googleapis.com"
         if part.permission is not None:
-            mend = f"ask for a role with {part.permission} (roles/viewer and roles/iam.securityReviewer have all that the doctor reads)"
+            mend = f"ask for a role with {part.permission}: {_ROLES_WITH.get(part.permission, _ROLES)}"
         yield Finding(check, Level.UNKNOWN, f"{what}: not known", part.why, mend)
 
 
@@ -44,10 +56,11 @@ def apis(picture: Picture) -> Iterator[Finding]:
     if isinstance(enabled, NotSeen | NotAsked):
         yield from unseen("api", "which APIs are enabled", enabled)
         return
-    for name, purpose in APIS.items():
+    switches = frozenset[Switch]().union(*switched(picture).values())
+    for name, purpose in needed_apis(switches).items():
         if name not in enabled:
             mend = gcloud("services", "enable", name, project=picture.project)
-            yield Finding("api", Level.PROBLEM, f"{name} is not enabled", f"it is for {purpose}", mend)
+            yield Finding("api", Level.PROBLEM, f"{name} is not enabled", f"Trimtab needs it: {purpose}", mend)
 
 
 def accounts(picture: Picture) -> Iterator[Finding]:
@@ -159,22 +172,34 @@ def tick(picture: Picture) -> Iterator[Finding]:
         yield Finding("tick", Level.PROBLEM, f"{TICK_JOB}: the last attempt failed: {job.failed}", why, mend)
 
 
-def sink(picture: Picture) -> Iterator[Finding]:
-    """The way of changes by others."""
-    found = picture.sink
+def sinks(picture: Picture) -> Iterator[Finding]:
+    """The way of changes by others, of each served project."""
+    for project, found in picture.sinks.items():
+        yield from _sink(project, found, picture)
+
+
+def _sink(project: str, found: Sink | Unseen | None, picture: Picture) -> Iterator[Finding]:
+    own = project == picture.project
+    named = f"the log sink {CHANGES_SINK}" + ("" if own else f" of {project}")
     why = "a change by somebody else is seen at the next look only, and its author is guessed"
+    mend = redeploy(picture) if own else f"add the module served-project for {project}, as {EXAMPLE} does, and apply"
     if isinstance(found, NotSeen | NotAsked):
-        yield from unseen("sink", f"the log sink {CHANGES_SINK}", found)
+        yield from unseen("sink", named, found)
     elif found is None:
-        yield Finding("sink", Level.PROBLEM, f"the log sink {CHANGES_SINK} is missing", why, redeploy(picture))
+        yield Finding("sink", Level.PROBLEM, f"{named} is missing", why, mend)
     else:
         if found.disabled:
-            mend = gcloud("logging", "sinks", "update", CHANGES_SINK, "--no-disabled", project=picture.project)
-            yield Finding("sink", Level.PROBLEM, f"the log sink {CHANGES_SINK} is disabled", why, mend)
-        wanted = topic_name("audit", picture.topic_prefix)
-        if found.destination is not None and found.destination.rpartition("/")[2] != wanted:
-            said = f"the log sink {CHANGES_SINK} writes to {found.destination}, not to the topic {wanted}"
-            yield Finding("sink", Level.PROBLEM, said, why, redeploy(picture))
+            enable = gcloud("logging", "sinks", "update", CHANGES_SINK, "--no-disabled", project=project)
+            yield Finding("sink", Level.PROBLEM, f"{named} is disabled", why, enable)
+        topic = topic_name("audit", picture.topic_prefix)
+        if found.destination is not None and not is_topic(found.destination, topic, picture):
+            said = f"{named} writes to {found.destination}, not to the topic {topic}{'' if own else f' of {picture.project}'}"
+            yield Finding("sink", Level.PROBLEM, said, why, mend)
+
+
+def is_topic(name: str, topic: str, picture: Picture) -> bool:
+    """Whether a topic's full name, whatever stands before its project, is that of this topic of the control plane."""
+    return any(f"/{name}".endswith(f"/projects/{project}/topics/{topic}") for project in (picture.project, picture.number))
 
 
 def database(picture: Picture) -> Iterator[Finding]:

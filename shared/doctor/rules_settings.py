@@ -3,15 +3,16 @@
 Settings and grants are read as the functions read them. A plan leaves out what is known only after apply: nothing is missed there.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from pydantic import ValidationError
 
-from shared.deployment import FUNCTIONS, PUSH_ACCOUNT, account_address, service_name
+from shared.deployment import FUNCTIONS, PUSH_ACCOUNT, Switch, account_address, service_name
+from shared.doctor.access import PUBLIC, having
 from shared.doctor.commands import redeploy
 from shared.doctor.finding import Finding, Level
 from shared.doctor.picture import Function, NotAsked, NotSeen, Picture, Source
-from shared.doctor.rules_grants import PUBLIC
 from shared.records.rights import Grant, Grants
 from shared.settings import Settings
 
@@ -27,15 +28,11 @@ def settings(picture: Picture) -> Iterator[Finding]:
     found = picture.functions
     if isinstance(found, NotSeen | NotAsked):
         return  # the rule on functions says so
-    read: dict[str, Settings] = {}
-    for name in FUNCTIONS:
-        function = found.get(service_name(name))
-        if function is None or function.environment is None:
-            continue
-        try:
-            read[name] = Settings.from_environment(_variables(function.environment, picture))
-        except ValueError as error:
-            what = f"{function.name} refuses its environment: {str(error).removeprefix('settings: ')}"
+    tried = _tried(picture)
+    read = {name: each for name, each in tried.items() if isinstance(each, Settings)}
+    for name, each in tried.items():
+        if isinstance(each, ValueError):
+            what = f"{service_name(name)} refuses its environment: {str(each).removeprefix('settings: ')}"
             yield Finding("setting", Level.PROBLEM, what, "it answers every event with an error", _IN_FILE + redeploy(picture))
     if "command" in read:
         yield from _pushes(read["command"], picture)
@@ -44,6 +41,34 @@ def settings(picture: Picture) -> Iterator[Finding]:
         yield from _own_changes(read["audit"], picture)
     if "command" in read and "reconcile" in read:
         yield from _lists(read["command"], read["reconcile"], picture)
+    yield from _alike(read, picture)
+
+
+def switched(picture: Picture) -> dict[str, frozenset[Switch]]:
+    """What each function has switched on, as it reads it; of a function whose environment is not known, or that refuses it, nothing."""
+    read = {name: each for name, each in _tried(picture).items() if isinstance(each, Settings)}
+    return {name: frozenset(switch for switch in Switch if _value(switch, settings)) for name, settings in read.items()}
+
+
+def _value(switch: Switch, read: Settings) -> bool | float:
+    return read.profiler if switch is Switch.PROFILER else read.trace_ratio
+
+
+def _tried(picture: Picture) -> dict[str, Settings | ValueError]:
+    """What each function reads of its environment, or why it refuses it."""
+    found = picture.functions
+    tried: dict[str, Settings | ValueError] = {}
+    if isinstance(found, NotSeen | NotAsked):
+        return tried
+    for name in FUNCTIONS:
+        function = found.get(service_name(name))
+        if function is None or function.environment is None:
+            continue
+        try:
+            tried[name] = Settings.from_environment(_variables(function.environment, picture))
+        except ValueError as error:
+            tried[name] = error
+    return tried
 
 
 def ingress(picture: Picture) -> Iterator[Finding]:
@@ -73,9 +98,9 @@ def ingress(picture: Picture) -> Iterator[Finding]:
 def _callers(function: str, picture: Picture) -> frozenset[str] | None:
     """Who may call the function besides Pub/Sub; None where that is not known."""
     policy = picture.policies.functions.get(function, NotAsked())
-    if isinstance(policy, NotSeen | NotAsked) or isinstance(picture.project_policy, NotSeen | NotAsked):
+    if isinstance(policy, NotSeen | NotAsked) or isinstance(picture.in_project(picture.project).policy, NotSeen | NotAsked):
         return None
-    members = frozenset[str]().union(*(policy.get(role, frozenset()) for role in MAY_CALL))
+    members = frozenset[str]().union(*(having(role, policy) for role in MAY_CALL))
     return members - {f"serviceAccount:{account_address(PUSH_ACCOUNT, picture.project)}", *PUBLIC}
 
 
@@ -142,3 +167,19 @@ def _lists(command: Settings, reconcile: Settings, picture: Picture) -> Iterator
             what = f"TRIMTAB_{name.upper()} is {shown[0]} for {service_name('command')} and {shown[1]} for {service_name('reconcile')}"
             why = "what the one takes the other refuses, or makes though it is no longer allowed"
             yield Finding("setting", Level.PROBLEM, what, why, redeploy(picture))
+
+
+def _alike(read: Mapping[str, Settings], picture: Picture) -> Iterator[Finding]:
+    """What is switched on is so for all functions, or a deployment ended halfway."""
+    for switch in Switch:
+        by_value: dict[bool | float, list[str]] = defaultdict(list)
+        for name, each in read.items():
+            by_value[_value(switch, each)].append(service_name(name))
+        if len(by_value) > 1:
+            said = "; ".join(f"{_shown(value)} for {', '.join(names)}" for value, names in sorted(by_value.items(), reverse=True))
+            why = "what is looked for is seen of some functions only: a deployment ended halfway, or a variable was set by hand"
+            yield Finding("setting", Level.WARNING, f"{switch.value} is {said}", why, redeploy(picture))
+
+
+def _shown(value: bool | float) -> str:
+    return ("on" if value else "off") if isinstance(value, bool) else f"{value:g}"

@@ -35,12 +35,16 @@ def served_of(
         memory_gib=_sum(_amount(each["memory"], GIB) for each in limits if "memory" in each),
         max_instances=_count(template) or _count(document),
         collector=any(part in image for image in _images(template) for part in COLLECTORS),
+        images=tuple(dict.fromkeys(_images(template))),
     )
 
 
 def _images(template: Mapping[str, Any]) -> Iterator[str]:
     containers = template.get("containers")
-    yield from (str(_mapping(each).get("image")) for each in (containers if isinstance(containers, list) else []))
+    for each in containers if isinstance(containers, list) else []:
+        image = _text(_mapping(each).get("image"))
+        if image is not None:
+            yield image
 
 
 def _limits(template: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

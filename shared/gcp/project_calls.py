@@ -51,8 +51,10 @@ class ProjectCalls:
         self._work_seconds = work_seconds
         self._calls: dict[str, JsonCalls] = {}
 
-    def ask(self, method: Method, path: str, *, parameters: Mapping[str, str] | None = None) -> dict[str, Any] | Absent | NotSeen:
-        """The answer's JSON object.
+    def ask(
+        self, method: Method, path: str, *, parameters: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
+    ) -> dict[str, Any] | Absent | NotSeen:
+        """The answer's JSON object. `body` is for a method that is a POST.
 
         Raises:
             NoCredentialsError: the environment has none.
@@ -67,7 +69,7 @@ class ProjectCalls:
                 what=method.name,
                 within_seconds=min(left, CALL_SECONDS),
                 parameters=parameters,
-                body={} if method.verb == "POST" else None,
+                body=(body or {}) if method.verb == "POST" else None,
             )
         except NotThere as error:
             return Absent() if ": HTTP 404" in str(error) else NotSeen(str(error))

@@ -2,40 +2,29 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from itertools import islice
 from typing import Any, TypeVar
 from urllib.parse import quote
 
 import requests
 from google.auth import exceptions as auth
 
-from shared.deployment import (
-    CHANGES_SINK,
-    EVENTS_TOPIC,
-    FUNCTIONS,
-    PUSH_ACCOUNT,
-    TICK_JOB,
-    TOPIC_PREFIX,
-    TOPIC_SETTINGS,
-    TOPICS,
-    account_address,
-    dead_letter_subscription,
-    dead_letter_topic,
-    service_name,
-    topic_name,
-)
+from shared.deployment import CHANGES_SINK, FUNCTIONS, TICK_JOB, TOPIC_PREFIX, TOPIC_SETTINGS, TOPICS, service_name
 from shared.doctor.picture import (
     NOT_ASKED,
     AlertPolicy,
+    Bucket,
     Function,
     Job,
     NotAsked,
     NotSeen,
     Picture,
-    Policies,
-    Policy,
+    Project,
     Served,
+    Sink,
     Source,
     Unseen,
 )
@@ -43,60 +32,45 @@ from shared.doctor.queried import policy_of as alert_policy_of
 from shared.doctor.served import served_of
 from shared.gcp.http_session import HttpSession
 from shared.gcp.project_calls import CALL_SECONDS, SCOPE, Absent, Method, ProjectCalls
+from shared.gcp.project_grants import WORKERS, GrantsLook, project_path, served_repositories, service_path
+from shared.gcp.project_methods import (
+    ACCOUNTS,
+    ALERT_POLICIES,
+    DATABASE,
+    DESCRIPTORS,
+    DOCUMENTS,
+    ENABLED,
+    FIELDS,
+    FUNCTIONS_LIST,
+    JOB,
+    QUOTAS,
+    RUN,
+    SERVICE,
+    SINK,
+    SUBSCRIPTIONS,
+    TOPICS_LIST,
+)
 from shared.gcp.project_parts import (
     database_of,
     function_of,
     indexes_of,
     job_of,
-    policy_of,
+    models_of,
     quotas_of,
-    service_ids,
     short,
     sink_of,
     subscription_of,
-    text,
     ttl_of,
 )
 from shared.ports import Clock
 from shared.records.subject import ServiceId
 
-WORKERS = 8
 SERVICES_LIMIT = 300
 """Services under care that are read one by one; of more the doctor says nothing."""
 
-_RUN, _PUBSUB, _FIRESTORE = "run.googleapis.com", "pubsub.googleapis.com", "firestore.googleapis.com"
-_MONITORING, _IAM = "monitoring.googleapis.com", "iam.googleapis.com"
-ENABLED = Method("serviceusage.services.list", "serviceusage.googleapis.com", "v1", "serviceusage.services.list")
-PROJECT = Method("cloudresourcemanager.projects.get", "cloudresourcemanager.googleapis.com", "v3", "resourcemanager.projects.get")
-PROJECT_POLICY = Method(
-    "cloudresourcemanager.projects.getIamPolicy",
-    "cloudresourcemanager.googleapis.com",
-    "v3",
-    "resourcemanager.projects.getIamPolicy",
-    verb="POST",
-)
-FUNCTIONS_LIST = Method(
-    "cloudfunctions.projects.locations.functions.list", "cloudfunctions.googleapis.com", "v2", "cloudfunctions.functions.list"
-)
-TOPICS_LIST = Method("pubsub.projects.topics.list", _PUBSUB, "v1", "pubsub.topics.list")
-TOPIC_POLICY = Method("pubsub.projects.topics.getIamPolicy", _PUBSUB, "v1", "pubsub.topics.getIamPolicy")
-SUBSCRIPTIONS = Method("pubsub.projects.subscriptions.list", _PUBSUB, "v1", "pubsub.subscriptions.list")
-SUBSCRIPTION_POLICY = Method("pubsub.projects.subscriptions.getIamPolicy", _PUBSUB, "v1", "pubsub.subscriptions.getIamPolicy")
-JOB = Method("cloudscheduler.projects.locations.jobs.get", "cloudscheduler.googleapis.com", "v1", "cloudscheduler.jobs.get")
-SINK = Method("logging.projects.sinks.get", "logging.googleapis.com", "v2", "logging.sinks.get")
-DATABASE = Method("firestore.projects.databases.get", _FIRESTORE, "v1", "datastore.databases.getMetadata")
-FIELDS = Method("firestore.projects.databases.collectionGroups.fields.list", _FIRESTORE, "v1", "datastore.indexes.list")
-DOCUMENTS = Method("firestore.projects.databases.documents.list", _FIRESTORE, "v1", "datastore.entities.list")
-SERVICE = Method("run.projects.locations.services.get", _RUN, "v2", "run.services.get")
-SERVICE_POLICY = Method("run.projects.locations.services.getIamPolicy", _RUN, "v2", "run.services.getIamPolicy")
-ACCOUNTS = Method("iam.projects.serviceAccounts.list", _IAM, "v1", "iam.serviceAccounts.list")
-ACCOUNT_POLICY = Method("iam.projects.serviceAccounts.getIamPolicy", _IAM, "v1", "iam.serviceAccounts.getIamPolicy", verb="POST")
-QUOTAS = Method("cloudquotas.projects.locations.services.quotaInfos.list", "cloudquotas.googleapis.com", "v1", "cloudquotas.quotas.get")
-DESCRIPTORS = Method("monitoring.projects.metricDescriptors.list", _MONITORING, "v3", "monitoring.metricDescriptors.list")
-ALERT_POLICIES = Method("monitoring.projects.alertPolicies.list", _MONITORING, "v3", "monitoring.alertPolicies.list")
+ALLOWED_PROJECTS = "TRIMTAB_ALLOWED_PROJECTS"
 
 _T = TypeVar("_T")
-_K = TypeVar("_K")
 
 
 def look(project: str, clock: Clock, *, database: str = "(default)", archive: str | None = None, endpoint: str | None = None) -> Picture:
@@ -116,26 +90,31 @@ def look(project: str, clock: Clock, *, database: str = "(default)", archive: st
 class _Look:
     def __init__(self, calls: ProjectCalls, pool: ThreadPoolExecutor, project: str, database: str) -> None:
         self._calls = calls
-        self._pool = pool
+        self._grants = GrantsLook(calls, pool, project)
         self._project = project
-        self._at = f"projects/{quote(project, safe=':')}"
+        self._at = project_path(project)
         self._database = f"{self._at}/databases/{quote(database, safe='()')}"
 
     def picture(self, clock: Clock, *, archive: str | None, endpoint: str | None) -> Picture:
         enabled = self._listed(ENABLED, f"{self._at}/services", "services", filter="state:ENABLED", pageSize="200")
         functions = _found(self._listed(FUNCTIONS_LIST, f"{self._at}/locations/-/functions", "functions"), self._functions)
         prefix = _prefix(functions)
-        owned = self._owned()
+        specs = self._specs()
+        owned = specs if isinstance(specs, NotSeen) else tuple(specs)
+        models = {} if isinstance(specs, NotSeen) else {service: uri for service, uri in specs.items() if uri is not None}
         alert_policies = _found(
             self._listed(ALERT_POLICIES, f"{self._at}/alertPolicies", "alertPolicies"),
             lambda items: tuple(alert_policy_of(str(each.get("displayName")), each) for each in items),
         )
         services = self._services(owned, alert_policies)
+        served = tuple(dict.fromkeys(each.project for each in services)) or _allowed_projects(functions, self._project)
+        projects, buckets = self._around(served, self._number(enabled), models.values(), services)
         return Picture(
             project=self._project,
             source=Source.PROJECT,
             topic_prefix=prefix,
-            number=self._number(enabled),
+            projects=projects,
+            served=served,
             apis=_found(enabled, lambda items: frozenset(short(each.get("name", "")) for each in items)),
             accounts=_found(
                 self._listed(ACCOUNTS, f"{self._at}/serviceAccounts", "accounts", pageSize="100"),
@@ -151,18 +130,19 @@ class _Look:
                 lambda items: {each.name: each for each in map(subscription_of, items)},
             ),
             jobs=self._jobs(functions),
-            sink=_one(self._calls.ask(SINK, f"{self._at}/sinks/{CHANGES_SINK}"), sink_of),
+            sinks=self._grants.each(served, self._sink),
             database=_one(self._calls.ask(DATABASE, self._database), database_of),
             ttl=_found(self._fields("ttlConfig:*"), ttl_of),
             indexes=_found(self._fields("indexConfig.usesAncestorConfig:false"), indexes_of),
-            project_policy=self._project_policy(),
-            policies=self._policies(prefix, functions, services),
+            policies=replace(self._grants.policies(prefix, functions, services), above=self._grants.above(projects.values())),
             owned=owned,
+            models=models,
+            buckets=buckets,
             services=services,
             quotas=self._quotas(services),
             metrics=_found(
                 self._listed(
-                    DESCRIPTORS, f"{self._at}/metricDescriptors", "metricDescriptors", filter=f'metric.type = starts_with("{_RUN}/")'
+                    DESCRIPTORS, f"{self._at}/metricDescriptors", "metricDescriptors", filter=f'metric.type = starts_with("{RUN}/")'
                 ),
                 lambda items: frozenset(str(each.get("type")) for each in items),
             ),
@@ -170,6 +150,18 @@ class _Look:
             clock_ahead_seconds=_clock_ahead(clock, endpoint),
             given_archive=archive,
         )
+
+    def _around(
+        self, served: tuple[str, ...], number: int | Unseen, uris: Iterable[str], services: Mapping[ServiceId, Served | Unseen | None]
+    ) -> tuple[dict[str, Project], dict[str, Bucket | None]]:
+        """The projects and the buckets: first those that are known by name, then those that buckets and images turn out to lie in."""
+        near = self._grants.projects((self._project, *served), {self._project: number})
+        buckets = self._grants.buckets(uris, {name: each.number for name, each in near.items()})
+        homes = [each.project for each in buckets.values() if each is not None and isinstance(each.project, str)]
+        homes += [each.project for each in served_repositories(each for each in services.values() if isinstance(each, Served))]
+        # The number of a project that is only a home of something is asked for by nobody.
+        far = {name: NOT_ASKED for name in homes if name not in near}
+        return near | self._grants.projects(far, far), buckets
 
     def _listed(self, method: Method, path: str, key: str, **parameters: str) -> list[Mapping[str, Any]] | NotSeen:
         return self._calls.listed(method, path, key, parameters=parameters)
@@ -183,11 +175,7 @@ class _Look:
             parts = str(item.get("name", "")).split("/")
             if len(parts) > 1 and parts[1].isdigit():
                 return int(parts[1])
-        answer = self._calls.ask(PROJECT, self._at)
-        if isinstance(answer, NotSeen):
-            return answer
-        number = "" if isinstance(answer, Absent) else short(text(answer, "name"))
-        return int(number) if number.isdigit() else NotSeen(f"{PROJECT.name}: no project {self._project}")
+        return self._grants.number(self._project)
 
     def _jobs(self, functions: Mapping[str, Function] | Unseen) -> dict[str, Job] | Unseen:
         """The tick's job, in the regions of the functions."""
@@ -208,11 +196,15 @@ class _Look:
     def _fields(self, wanted: str) -> list[Mapping[str, Any]] | NotSeen:
         return self._listed(FIELDS, f"{self._database}/collectionGroups/-/fields", "fields", filter=wanted, pageSize="300")
 
-    def _owned(self) -> tuple[ServiceId, ...] | NotSeen:
+    def _sink(self, project: str) -> Sink | NotSeen | None:
+        return _one(self._calls.ask(SINK, f"{project_path(project)}/sinks/{CHANGES_SINK}"), sink_of)
+
+    def _specs(self) -> dict[ServiceId, str | None] | NotSeen:
+        """The services with a spec, and the folder of a bucket that each names. The rest of the documents is not read."""
         found = self._listed(
-            DOCUMENTS, f"{self._database}/documents/services", "documents", **{"pageSize": "300", "mask.fieldPaths": "sweep_slot"}
+            DOCUMENTS, f"{self._database}/documents/services", "documents", **{"pageSize": "300", "mask.fieldPaths": "model_uri"}
         )
-        return found if isinstance(found, NotSeen) else tuple(service_ids(found))[:SERVICES_LIMIT]
+        return found if isinstance(found, NotSeen) else dict(islice(models_of(found), SERVICES_LIMIT))
 
     def _services(
         self, owned: tuple[ServiceId, ...] | NotSeen, policies: tuple[AlertPolicy, ...] | NotSeen
@@ -220,61 +212,17 @@ class _Look:
         """Those with a spec, and those that the policies of Trimtab's alerts name: after a first deployment there is no spec yet."""
 
         def read(service: ServiceId) -> Served | NotSeen | None:
-            answer = self._calls.ask(SERVICE, _path(service))
+            answer = self._calls.ask(SERVICE, service_path(service))
             return _one(answer, lambda item: served_of(service, item))
 
         named = () if isinstance(policies, NotSeen) else _watched(policies, self._project)
-        return self._each(list(dict.fromkeys((*(() if isinstance(owned, NotSeen) else owned), *named)))[:SERVICES_LIMIT], read)
+        return self._grants.each(list(dict.fromkeys((*(() if isinstance(owned, NotSeen) else owned), *named)))[:SERVICES_LIMIT], read)
 
     def _quotas(self, services: Mapping[ServiceId, Served | Unseen | None]) -> Mapping[tuple[str, str], int] | Unseen:
         if not services:
             return NOT_ASKED
-        at = f"{self._at}/locations/global/services/{_RUN}/quotaInfos"
+        at = f"{self._at}/locations/global/services/{RUN}/quotaInfos"
         return _found(self._listed(QUOTAS, at, "quotaInfos", pageSize="1000"), quotas_of)
-
-    def _policies(
-        self, prefix: str, functions: Mapping[str, Function] | Unseen, services: Mapping[ServiceId, Served | Unseen | None]
-    ) -> Policies:
-        topics = [topic_name(each, prefix) for each in (*FUNCTIONS, EVENTS_TOPIC)] + [dead_letter_topic(each, prefix) for each in FUNCTIONS]
-        subscriptions = [service_name(each) for each in FUNCTIONS] + [dead_letter_subscription(each) for each in FUNCTIONS]
-        regions = (
-            {} if isinstance(functions, NotSeen | NotAsked) else {name: each.region for name, each in functions.items() if each.region}
-        )
-        ours = [name for name in map(service_name, FUNCTIONS) if name in regions]
-        served = [each for each in services.values() if isinstance(each, Served)]
-        accounts = {account_address(PUSH_ACCOUNT, self._project): self._project}
-        accounts |= {each.account: each.service.project for each in served if each.account}
-        return Policies(
-            topics=self._each(topics, lambda name: self._policy(TOPIC_POLICY, f"{self._at}/topics/{quote(name)}:getIamPolicy")),
-            subscriptions=self._each(
-                subscriptions, lambda name: self._policy(SUBSCRIPTION_POLICY, f"{self._at}/subscriptions/{name}:getIamPolicy")
-            ),
-            functions=self._each(
-                ours, lambda name: self._policy(SERVICE_POLICY, f"{self._at}/locations/{regions[name]}/services/{name}:getIamPolicy")
-            ),
-            accounts=self._each(
-                accounts,
-                lambda name: self._policy(
-                    ACCOUNT_POLICY, f"projects/{quote(accounts[name], safe=':')}/serviceAccounts/{quote(name, safe='@')}:getIamPolicy"
-                ),
-            ),
-            services=self._each(
-                [each.service for each in served], lambda service: self._policy(SERVICE_POLICY, f"{_path(service)}:getIamPolicy")
-            ),
-        )
-
-    def _project_policy(self) -> Policy | Unseen:
-        found = self._policy(PROJECT_POLICY, f"{self._at}:getIamPolicy")
-        return NotSeen(f"{PROJECT_POLICY.name}: HTTP 404: there is no project {self._project}") if isinstance(found, NotAsked) else found
-
-    def _policy(self, method: Method, path: str) -> Policy | Unseen:
-        """A resource that is not there has no policy to judge: that it is missing is said elsewhere."""
-        answer = self._calls.ask(method, path)
-        return NOT_ASKED if isinstance(answer, Absent) else answer if isinstance(answer, NotSeen) else policy_of(answer)
-
-    def _each(self, names: Iterable[_K], ask: Callable[[_K], _T]) -> dict[_K, _T]:
-        wanted = list(names)
-        return dict(zip(wanted, self._pool.map(ask, wanted), strict=True))
 
 
 def _watched(policies: Iterable[AlertPolicy], project: str) -> Iterator[ServiceId]:
@@ -285,10 +233,6 @@ def _watched(policies: Iterable[AlertPolicy], project: str) -> Iterator[ServiceI
             continue
 
 
-def _path(service: ServiceId) -> str:
-    return f"projects/{quote(service.project, safe=':')}/locations/{quote(service.region)}/services/{quote(service.name)}"
-
-
 def _prefix(functions: Mapping[str, Function] | Unseen) -> str:
     """What the functions are told that their topics' names begin with."""
     for each in [] if isinstance(functions, NotSeen | NotAsked) else functions.values():
@@ -296,6 +240,17 @@ def _prefix(functions: Mapping[str, Function] | Unseen) -> str:
         if each.name.startswith("trimtab-") and topic.endswith(TOPICS["reconcile"]):
             return topic.removesuffix(TOPICS["reconcile"])
     return TOPIC_PREFIX
+
+
+def _allowed_projects(functions: Mapping[str, Function] | Unseen, own: str) -> tuple[str, ...]:
+    """What will be served, where nothing is yet: the control plane's own project, or those that specs may name where that is not one."""
+    found = {} if isinstance(functions, NotSeen | NotAsked) else functions
+    reconcile = found.get(service_name("reconcile"))
+    said = (reconcile.environment or {}).get(ALLOWED_PROJECTS, "") if reconcile is not None else ""
+    allowed = [name for each in said.split(",") if (name := each.strip())]
+    if any(own.startswith(each[:-1]) if each.endswith("*") else own == each for each in allowed):
+        return (own,)
+    return tuple(dict.fromkeys(each for each in allowed if not each.endswith("*"))) or (own,)
 
 
 def _found(items: list[Mapping[str, Any]] | NotSeen, read: Callable[[Iterable[Mapping[str, Any]]], _T]) -> _T | NotSeen:

@@ -1,17 +1,26 @@
 """What Google's APIs answer about a deployment, as the doctor's records.
 
-Field names as in the discovery documents of pubsub v1, cloudfunctions v2, cloudscheduler v1, firestore v1, logging v2, cloudquotas v1 and
-of IAM policies. A field with its type's zero is left out of an answer.
+Field names as in the discovery documents of pubsub v1, cloudfunctions v2, cloudscheduler v1, firestore v1, logging v2, cloudquotas v1,
+storage v1 and of IAM policies. A field with its type's zero is left out of an answer.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from shared.doctor.picture import Database, Function, Job, Policy, Sink, Subscription
+from shared.doctor.picture import Binding, Database, Function, Job, Notification, Policy, Repository, Sink, Subscription
 from shared.records.subject import ServiceId
 
 TTL_STATES = frozenset({"ACTIVE", "CREATING"})
 """While it is created, new documents have it already."""
+
+
+HIDDEN_CONDITION = "_withcond_"
+"""What follows a role's name where an API shows a policy in the first version: with a condition, and without its words."""
+ABOVE = frozenset({"folder", "organization"})
+_IMAGE = re.compile(
+    r"(?P<location>[a-z0-9-]+)-docker\.pkg\.dev/(?:(?P<domain>[a-z0-9-]+(?:\.[a-z0-9-]+)+)/)?(?P<project>[a-z0-9-]+)/(?P<name>[a-z0-9-]+)/"
+)
 
 
 def short(value: object) -> str:
@@ -102,13 +111,41 @@ def _field(item: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def policy_of(item: Mapping[str, Any]) -> Policy:
-    """An IAM policy: role to members, with and without conditions."""
-    found: dict[str, frozenset[str]] = {}
-    for binding in mappings(item, "bindings"):
-        members = binding.get("members")
-        role = str(binding.get("role"))
-        found[role] = found.get(role, frozenset()) | frozenset(str(each) for each in (members if isinstance(members, list) else []))
-    return found
+    """An IAM policy, of whatever version."""
+    return tuple(map(_binding, mappings(item, "bindings")))
+
+
+def _binding(item: Mapping[str, Any]) -> Binding:
+    members = item.get("members")
+    role, hidden, _ = str(item.get("role")).partition(HIDDEN_CONDITION)
+    condition = str(mapping(item, "condition").get("expression", "")) if hidden or item.get("condition") else None
+    return Binding(role, frozenset(str(each) for each in (members if isinstance(members, list) else [])), condition)
+
+
+def ancestors_of(item: Mapping[str, Any]) -> tuple[str, ...]:
+    """Of a GetAncestryResponse of cloudresourcemanager v1 what stands above the project, nearest first."""
+    ids = [mapping(each, "resourceId") for each in mappings(item, "ancestor")]
+    return tuple(f"{kind}s/{name}" for kind, name in ((text(each, "type"), text(each, "id")) for each in ids) if kind in ABOVE and name)
+
+
+def notification_of(item: Mapping[str, Any]) -> Notification:
+    """A Notification of storage v1."""
+    topic, events = text(item, "topic"), item.get("event_types")
+    return Notification(
+        topic=None if topic is None else topic.removeprefix("//pubsub.googleapis.com/"),
+        events=frozenset(str(each) for each in (events if isinstance(events, list) else [])),
+        payload=text(item, "payload_format"),
+        prefix=text(item, "object_name_prefix") or "",
+    )
+
+
+def repository_of(image: str) -> Repository | None:
+    """The repository of Artifact Registry that an image lies in; None where it lies elsewhere."""
+    found = _IMAGE.match(image)
+    if found is None:
+        return None
+    domain = f"{found['domain']}:" if found["domain"] else ""
+    return Repository(domain + found["project"], found["location"], found["name"])
 
 
 def quotas_of(items: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], int]:
@@ -138,13 +175,14 @@ def _value(info: Mapping[str, Any]) -> int | None:
     return int(said) if said.removeprefix("-").isdigit() else None
 
 
-def service_ids(items: Iterable[Mapping[str, Any]]) -> Iterator[ServiceId]:
-    """The services whose documents are listed; an id that is none is passed over."""
+def models_of(items: Iterable[Mapping[str, Any]]) -> Iterator[tuple[ServiceId, str | None]]:
+    """The services whose documents are listed, and the folder of a bucket that each names; an id that is none is passed over."""
     for item in items:
         try:
-            yield ServiceId.parse(short(item.get("name", "")))
+            service = ServiceId.parse(short(item.get("name", "")))
         except ValueError:
             continue
+        yield service, text(mapping(mapping(item, "fields"), "model_uri"), "stringValue")
 
 
 def mapping(item: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -1,8 +1,8 @@
 """A project as Google's APIs answer about it, over HTTP on loopback: a whole deployment of Trimtab, of which tests break parts.
 
 Shapes as in the discovery documents of serviceusage v1, cloudresourcemanager v3, cloudfunctions v2, pubsub v1, cloudscheduler v1,
-logging v2, firestore v1, run v2, iam v1, cloudquotas v1 and monitoring v3; int64 as text, fields with their zero left out. The first part
-of a path is the API's host.
+logging v2, firestore v1, run v2, iam v1, cloudquotas v1, monitoring v3, storage v1 and artifactregistry v1; int64 as text, fields with
+their zero left out. The first part of a path is the API's host.
 """
 
 import json
@@ -33,9 +33,15 @@ from tests.support.json_door import Asked, refusal
 
 PROJECT, NUMBER, REGION = "acme-ml", 123456789012, "europe-west1"
 SERVING = "serving@acme-ml.iam.gserviceaccount.com"
+RECONCILE = account_address("reconcile", PROJECT)
 WRITER = f"serviceAccount:{Agent.LOGGING.address(NUMBER)}"
 ARCHIVE = "trimtab-0123456789abcdef.zip"
 AT = f"projects/{PROJECT}"
+FOLDER, ORGANIZATION = "folders/456", "organizations/789"
+BUCKET, MODEL = "acme-models", "gs://acme-models/models/ranker"
+REPOSITORY = "serving"
+IMAGE = f"{REGION}-docker.pkg.dev/{PROJECT}/{REPOSITORY}/tf-serving:2.19.1-gpu"
+COLLECTOR = "us-docker.pkg.dev/cloud-ops-agents-artifacts/cloud-run-gmp-sidecar/cloud-run-gmp-sidecar:1.2.0"
 Json = dict[str, Any]
 
 
@@ -108,9 +114,7 @@ def _ranker() -> Json:
         "template": {
             "scaling": {"maxInstanceCount": 4},
             "serviceAccount": SERVING,
-            "containers": [
-                {"image": "tensorflow/serving:2.19.1-gpu", "resources": {"limits": {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "1"}}}
-            ],
+            "containers": [{"image": IMAGE, "resources": {"limits": {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "1"}}}],
             "nodeSelector": {"accelerator": "nvidia-l4"},
             "gpuZonalRedundancyDisabled": True,
         },
@@ -137,6 +141,18 @@ def _field(group: str, name: str, **config: Any) -> Json:
     return {"name": f"{AT}/databases/(default)/collectionGroups/{group}/fields/{name}", **config}
 
 
+def notification(**values: Any) -> Json:
+    """What the bucket tells to the topic of uploads."""
+    return {
+        "kind": "storage#notification",
+        "id": "3",
+        "topic": f"//pubsub.googleapis.com/{AT}/topics/{topic_name('upload')}",
+        "payload_format": "JSON_API_V1",
+        "event_types": ["OBJECT_FINALIZE", "OBJECT_ARCHIVE", "OBJECT_DELETE"],
+        **values,
+    }
+
+
 def _policies() -> dict[str, dict[str, set[str]]]:
     """Resource (`topics/T`, `subscriptions/S`, ...) to role to members: exactly the grants of a deployment."""
     found: dict[str, dict[str, set[str]]] = {}
@@ -155,12 +171,25 @@ def _policies() -> dict[str, dict[str, set[str]]]:
             On.SUBSCRIPTION: f"subscriptions/{service_name(grant.name)}",
             On.FUNCTION: f"services/{service_name(grant.name)}",
             On.ACCOUNT: f"serviceAccounts/{account_address(grant.name, PROJECT)}",
+            On.REPOSITORY: "repositories/trimtab",
             On.SERVED_SERVICE: "services/ranker",
             On.SERVING_ACCOUNT: f"serviceAccounts/{SERVING}",
-        }.get(grant.on)
-        if on is not None:
-            found.setdefault(on, {}).setdefault(grant.role_in(PROJECT), set()).add(member)
+            On.MODEL_BUCKET: f"buckets/{BUCKET}",
+            On.IMAGE_REPOSITORY: f"repositories/{REPOSITORY}",
+        }[grant.on]
+        found.setdefault(on, {}).setdefault(grant.role_in(PROJECT), set()).add(member)
+    found[FOLDER] = {"roles/viewer": {"group:ml@example.com"}}
+    found[ORGANIZATION] = {"roles/resourcemanager.organizationAdmin": {"user:ada@example.com"}}
     return found
+
+
+def _conditions() -> dict[tuple[str, str], str]:
+    """Resource and role to the condition that Terraform grants it under."""
+    stores = {
+        ("project", grant.role_in(PROJECT)): f'resource.name == "{AT}/databases/(default)"' for grant in grants() if "Store" in grant.role
+    }
+    sources = f'resource.name.startsWith("projects/_/buckets/gcf-v2-sources-{NUMBER}-")'
+    return {**stores, ("project", "roles/storage.objectViewer"): sources}
 
 
 @dataclass
@@ -232,7 +261,15 @@ class GoogleProject:
         }
     )
     policies: dict[str, dict[str, set[str]]] = field(default_factory=_policies)
-    specs: list[str] = field(default_factory=lambda: [f"{PROJECT}:{REGION}:ranker"])
+    conditions: dict[tuple[str, str], str] = field(default_factory=_conditions)
+    above: list[str] = field(default_factory=lambda: [FOLDER, ORGANIZATION])
+    numbers: dict[str, int] = field(default_factory=lambda: {PROJECT: NUMBER})
+    """Of all projects; the other ones' policies are those of `projects/P`, their sinks in `sinks`."""
+    sinks: dict[str, Json] = field(default_factory=dict)
+    specs: dict[str, str | None] = field(default_factory=lambda: {f"{PROJECT}:{REGION}:ranker": MODEL})
+    """Services to the folder that each spec names."""
+    buckets: dict[str, Json] = field(default_factory=lambda: {BUCKET: {"projectNumber": str(NUMBER)}})
+    notifications: dict[str, list[Json]] = field(default_factory=lambda: {BUCKET: [notification()]})
     services: dict[str, Json] = field(default_factory=lambda: {"ranker": _ranker()})
     quotas: list[Json] = field(
         default_factory=lambda: [
@@ -297,8 +334,11 @@ class GoogleProject:
             ("firestore.googleapis.com", f"v1/{AT}/databases/(default)/documents/services"): (
                 "documents",
                 [
-                    {"name": f"{AT}/databases/(default)/documents/services/{each}", "fields": {"sweep_slot": {"integerValue": "3"}}}
-                    for each in self.specs
+                    {
+                        "name": f"{AT}/databases/(default)/documents/services/{each}",
+                        **({"fields": {"model_uri": {"stringValue": uri}}} if uri is not None else {}),
+                    }
+                    for each, uri in self.specs.items()
                 ],
             ),
             ("iam.googleapis.com", f"v1/{AT}/serviceAccounts"): ("accounts", list(self.accounts.values())),
@@ -308,18 +348,38 @@ class GoogleProject:
                 [{"name": f"{AT}/metricDescriptors/{each}", "type": each, "metricKind": "DELTA"} for each in self.metrics],
             ),
             ("monitoring.googleapis.com", f"v3/{AT}/alertPolicies"): ("alertPolicies", self.alert_policies),
+            **{
+                ("storage.googleapis.com", f"storage/v1/b/{name}/notificationConfigs"): ("items", self.notifications.get(name, []))
+                for name in self.buckets
+            },
         }
         if (host, path) in listings:
             return self._page(*listings[host, path], asked)
         singles = {
-            ("cloudresourcemanager.googleapis.com", f"v3/{AT}"): {"name": f"projects/{NUMBER}", "projectId": PROJECT, "state": "ACTIVE"},
+            **{
+                ("cloudresourcemanager.googleapis.com", f"v3/projects/{each}"): {
+                    "name": f"projects/{number}",
+                    "projectId": each,
+                    "state": "ACTIVE",
+                }
+                for each, number in self.numbers.items()
+            },
             ("cloudscheduler.googleapis.com", f"v1/{AT}/locations/{REGION}/jobs/trimtab-tick"): self.job,
             ("logging.googleapis.com", f"v2/{AT}/sinks/trimtab-changes"): self.sink,
+            **{("logging.googleapis.com", f"v2/projects/{each}/sinks/trimtab-changes"): sink for each, sink in self.sinks.items()},
+            **{("storage.googleapis.com", f"storage/v1/b/{name}"): each for name, each in self.buckets.items()},
             ("firestore.googleapis.com", f"v1/{AT}/databases/(default)"): self.database,
-            **{("run.googleapis.com", f"v2/{AT}/locations/{REGION}/services/{name}"): each for name, each in self.services.items()},
+            **{("run.googleapis.com", f"v2/{each['name']}"): each for each in self.services.values()},
         }
         if path.endswith(":getIamPolicy"):
-            return self._policy(path.removesuffix(":getIamPolicy"))
+            return self._policy(path.removesuffix(":getIamPolicy"), _version(asked))
+        if host == "storage.googleapis.com" and path.endswith("/iam"):
+            name = path.split("/")[3]
+            return self._bucket_policy(name, _version(asked))
+        if path.endswith(":getAncestry"):
+            chain = [path.removeprefix("v1/").removesuffix(":getAncestry").replace("projects/", "project/"), *self.above]
+            ids = [each.replace("folders/", "folder/").replace("organizations/", "organization/").split("/") for each in chain]
+            return 200, {"ancestor": [{"resourceId": {"type": kind, "id": name}} for kind, name in ids]}
         found = singles.get((host, path))
         return (200, found) if found is not None else refusal(404, f"Requested entity was not found: {path}")
 
@@ -330,16 +390,90 @@ class GoogleProject:
         page = items[start : start + 10]
         return 200, {**({key: page} if page else {}), **more}
 
-    def _policy(self, path: str) -> tuple[int, Any]:
+    def _policy(self, path: str, version: int) -> tuple[int, Any]:
         """Of a resource that is there; a policy without bindings has none."""
-        on = "/".join(path.split("/")[-2:]) if path.count("/") > 2 else "project"
+        parts = path.split("/")[1:]
+        on = "/".join(parts[-2:])
+        if on in (AT, f"projects/{NUMBER}"):
+            on = "project"
         kind, _, name = on.partition("/")
         there = {
             "topics": name in self.topics,
             "subscriptions": name in self.subscriptions,
-            "services": name == "ranker" or name.removeprefix("trimtab-") in self.functions,
+            "services": name in self.services or name.removeprefix("trimtab-") in self.functions,
+            "repositories": on in self.policies,
+            "projects": name in self.numbers or name in map(str, self.numbers.values()),
         }.get(kind, True)
         if not there:
             return refusal(404, f"Resource not found (resource={name}).")
-        bindings = [{"role": role, "members": sorted(members)} for role, members in self.policies.get(on, {}).items() if members]
-        return 200, {"version": 1, "etag": "BwX=", **({"bindings": bindings} if bindings else {})}
+        return 200, self._bindings(on, version)
+
+    def _bucket_policy(self, name: str, version: int) -> tuple[int, Any]:
+        if name not in self.buckets:
+            return refusal(404, "The specified bucket does not exist.")
+        if version < CONDITIONAL and any(on == f"buckets/{name}" for on, _ in self.conditions):
+            return refusal(412, f"Requested policy version ({version}) cannot be less than the existing policy version (3).")
+        return 200, self._bindings(f"buckets/{name}", version)
+
+    def _bindings(self, on: str, version: int) -> Json:
+        """Asked for a version without conditions, a role with one has another name, and no condition is shown."""
+        bindings: list[Json] = []
+        for role, members in self.policies.get(on, {}).items():
+            condition = self.conditions.get((on, role))
+            shown = role if condition is None or version >= CONDITIONAL else f"{role}_withcond_0f1e2d3c4b5a69788796"
+            words = {"condition": {"title": "x", "expression": condition}} if condition is not None and version >= CONDITIONAL else {}
+            bindings += [{"role": shown, "members": sorted(members), **words}] if members else []
+        conditional = any("condition" in each for each in bindings)
+        return {"version": CONDITIONAL if conditional else 1, "etag": "BwX=", **({"bindings": bindings} if bindings else {})}
+
+
+def with_a_collector() -> GoogleProject:
+    """The served service sends TF Serving's own metrics."""
+    project = GoogleProject()
+    project.services["ranker"]["template"]["containers"].append({"image": COLLECTOR})
+    return project
+
+
+OTHER, OTHER_NUMBER = "acme-ads", 987654321098
+
+
+def of_several_projects() -> GoogleProject:
+    """The control plane in a project that serves nothing; a model, its bucket and its image in another."""
+    project = GoogleProject(sink=None)
+    project.numbers[OTHER] = OTHER_NUMBER
+    account = f"serving@{OTHER}.iam.gserviceaccount.com"
+    service = json.loads(json.dumps(project.services["ranker"]).replace(AT, f"projects/{OTHER}").replace(SERVING, account))
+    service["template"]["containers"][0]["image"] = IMAGE.replace(PROJECT, OTHER)
+    project.services = {"ranker": service}
+    project.specs = {f"{OTHER}:{REGION}:ranker": MODEL}
+    project.buckets[BUCKET] = {"projectNumber": str(OTHER_NUMBER)}
+    writer = f"serviceAccount:{Agent.LOGGING.address(OTHER_NUMBER)}"
+    topic = f"pubsub.googleapis.com/{AT}/topics/{topic_name('audit')}"
+    project.sinks[OTHER] = {"name": "trimtab-changes", "destination": topic, "writerIdentity": writer}
+    moved: dict[str, dict[str, set[str]]] = {}
+    for on, roles in project.policies.items():
+        for role, members in roles.items():
+            served = role in SERVED_ROLES
+            place = f"projects/{OTHER}" if on == "project" and served else on.replace(SERVING, account)
+            named = role.replace(AT, f"projects/{OTHER}") if served or on == "services/ranker" else role
+            agents = {each.replace(str(NUMBER), str(OTHER_NUMBER)) for each in members if "gcp-sa-pubsub" not in each}
+            kept = {each for each in members if "gcp-sa-pubsub" in each}
+            moved.setdefault(place, {})[named] = {each.replace(SERVING, account) for each in agents | kept}
+    project.policies = moved
+    return project
+
+
+SERVED_ROLES = frozenset(
+    {f"{AT}/roles/trimtabRunReader", "roles/logging.viewer", "roles/monitoring.viewer", "roles/monitoring.metricWriter"}
+)
+"""What is granted on each served project, and on no other."""
+CONDITIONAL = 3
+"""The version of a policy that has conditions."""
+
+
+def _version(asked: Asked) -> int:
+    """Which version of a policy the caller can read; where nothing is said, the first."""
+    said = asked.body.get("options", {}).get("requestedPolicyVersion")
+    for name in ("options.requestedPolicyVersion", "optionsRequestedPolicyVersion"):
+        said = asked.parameters.get(name, [said])[0]
+    return int(said or 1)

@@ -1,5 +1,6 @@
 """Terraform plans as JSON (`terraform show -json`): a whole control plane as google provider 7 writes it, of which tests break parts."""
 
+from collections.abc import Callable
 from typing import Any
 
 from shared.deployment import (
@@ -9,15 +10,21 @@ from shared.deployment import (
     REQUIRED_INDEXES,
     TOPIC_SETTINGS,
     TTL_FIELDS,
+    Agent,
+    Grant,
+    On,
     account_address,
     dead_letter_subscription,
     dead_letter_topic,
+    grants,
     service_name,
     source_file,
     topic_name,
 )
 
-PROJECT, REGION = "acme-ml", "europe-west1"
+PROJECT, NUMBER, REGION = "acme-ml", 123456789012, "europe-west1"
+BUCKET, SERVING = "acme-models", f"trimtab-serving@{PROJECT}.iam.gserviceaccount.com"
+PUSH = f"serviceAccount:{account_address('push', PROJECT)}"
 Json = dict[str, Any]
 Resource = tuple[str, str, Json]
 """Address, type, values."""
@@ -47,7 +54,7 @@ def plan(*resources: Resource, changes: dict[str, Json] | None = None) -> Json:
 
 
 def control_plane() -> list[Resource]:
-    """Every part of a deployment; what Google's API decides (addresses of functions) is not said."""
+    """Every part of a deployment; what Google's API decides (addresses of functions, who the sink and the bucket write as) is not said."""
     own = {"project": PROJECT}
     found: list[Resource] = [(f"api[{each}]", "google_project_service", {**own, "service": each}) for each in APIS]
     found += [
@@ -72,7 +79,53 @@ def control_plane() -> list[Resource]:
         name, order = ordered.split(" ")
         value = {**own, "collection": group, "field": name, "index_config": [{"indexes": [{"order": order, "query_scope": scope}]}]}
         found.append((f"index.{group}.{name}", "google_firestore_field", {**value, "ttl_config": []}))
-    return found
+    told = {
+        "bucket": BUCKET,
+        "topic": f"//pubsub.googleapis.com/projects/{PROJECT}/topics/{topic_name('upload')}",
+        "payload_format": "JSON_API_V1",
+        "event_types": ["OBJECT_FINALIZE", "OBJECT_ARCHIVE", "OBJECT_DELETE"],
+        "object_name_prefix": None,
+    }
+    found += [
+        ("reader", "google_project_iam_custom_role", {**own, "role_id": "trimtabRunReader"}),
+        ("notification", "google_storage_notification", told),
+        ("repository", "google_artifact_registry_repository", {**own, "location": REGION, "repository_id": "trimtab"}),
+    ]
+    return found + [_granted(grant) for grant in grants() if grant.on in PLACES]
+
+
+PLACES: dict[On, tuple[str, Callable[[str], Json]]] = {
+    On.PROJECT: ("google_project", lambda _: {"project": PROJECT}),
+    On.SERVED_PROJECT: ("google_project", lambda _: {"project": PROJECT}),
+    On.TOPIC: ("google_pubsub_topic", lambda name: {"topic": topic_name(name)}),
+    On.DEAD_LETTER_TOPIC: ("google_pubsub_topic", lambda name: {"topic": f"projects/{PROJECT}/topics/{dead_letter_topic(name)}"}),
+    On.SUBSCRIPTION: ("google_pubsub_subscription", lambda name: {"subscription": service_name(name)}),
+    On.ACCOUNT: ("google_service_account", lambda name: {"service_account_id": f"{PROJECT}/{account_address(name, PROJECT)}"}),
+    On.SERVING_ACCOUNT: ("google_service_account", lambda _: {"service_account_id": f"projects/{PROJECT}/serviceAccounts/{SERVING}"}),
+    On.REPOSITORY: ("google_artifact_registry_repository", lambda _: {"location": REGION, "repository": "trimtab"}),
+    On.IMAGE_REPOSITORY: ("google_artifact_registry_repository", lambda _: {"location": REGION, "repository": "serving"}),
+    On.MODEL_BUCKET: ("google_storage_bucket", lambda _: {"bucket": BUCKET}),
+}
+"""What Terraform calls a resource that something is granted on, and how it names it; of served services there are none here."""
+CONDITIONS = {
+    "Store": f'resource.name == "projects/{PROJECT}/databases/(default)"',
+    "objectViewer": f'resource.name.startsWith("projects/_/buckets/gcf-v2-sources-{NUMBER}-")',
+}
+
+
+def _granted(grant: Grant) -> Resource:
+    kind, named = PLACES[grant.on]
+    unknown = grant.account in (Agent.LOGGING, Agent.STORAGE)
+    address = grant.account.address(NUMBER) if isinstance(grant.account, Agent) else account_address(grant.account, PROJECT)
+    condition = next((text for word, text in CONDITIONS.items() if grant.on is On.PROJECT and word in grant.role), None)
+    values = {
+        "project": PROJECT,
+        **named(grant.name),
+        "role": grant.role_in(PROJECT),
+        "condition": [] if condition is None else [{"title": "x", "expression": condition}],
+        **({} if unknown else {"member": f"serviceAccount:{address}"}),
+    }
+    return f"{grant.account} {grant.role} {grant.on} {grant.name}", f"{kind}_iam_member", values
 
 
 def _of_function(name: str, own: Json) -> list[Resource]:
@@ -112,7 +165,7 @@ def _of_function(name: str, own: Json) -> list[Resource]:
         (
             f"invoker.{name}",
             "google_cloud_run_v2_service_iam_member",
-            {**own, "location": REGION, "name": service_name(name), "role": "roles/run.invoker"},
+            {**own, "location": REGION, "name": service_name(name), "role": "roles/run.invoker", "member": PUSH},
         ),
     ]
 

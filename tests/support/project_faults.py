@@ -4,13 +4,66 @@ from collections.abc import Callable
 from typing import Any
 
 from shared.doctor.finding import Level
-from tests.support.google_project import AT, GoogleProject
+from tests.support.google_project import AT, BUCKET, COLLECTOR, FOLDER, RECONCILE, SERVING, GoogleProject, notification
 
 Break = Callable[[GoogleProject], object]
 
 
 def take(grant: str, role: str) -> Break:
     return lambda project: project.policies[grant].pop(role)
+
+
+def take_from(on: str, role: str, member: str) -> Break:
+    return lambda project: project.policies[on][role].remove(f"serviceAccount:{member}")
+
+
+def told(**values: Any) -> Break:
+    return lambda project: project.notifications.update({BUCKET: [notification(**values)]})
+
+
+def switched(project: GoogleProject, **settings: str) -> None:
+    """Every function has these settings, and what they need is there."""
+    for name, function in project.functions.items():
+        function["serviceConfig"]["environmentVariables"].update({f"TRIMTAB_{key}": value for key, value in settings.items()})
+        account = f"serviceAccount:trimtab-{name}@acme-ml.iam.gserviceaccount.com"
+        for setting in settings:
+            for role in SWITCHED[setting][1]:
+                project.policies["project"].setdefault(role, set()).add(account)
+    project.apis |= {api for setting in settings for api in SWITCHED[setting][0]}
+
+
+SWITCHED = {
+    "PROFILER": (("cloudprofiler.googleapis.com",), ("roles/cloudprofiler.agent",)),
+    "TRACE_RATIO": (
+        ("cloudtrace.googleapis.com", "telemetry.googleapis.com"),
+        ("roles/telemetry.tracesWriter", "roles/serviceusage.serviceUsageConsumer"),
+    ),
+}
+
+
+def switched_without(change: Break, **settings: str) -> Break:
+    def both(project: GoogleProject) -> None:
+        switched(project, **settings)
+        change(project)
+
+    return both
+
+
+def of_a_collector(project: GoogleProject) -> None:
+    project.services["ranker"]["template"]["containers"].append({"image": COLLECTOR})
+    project.policies["project"].pop("roles/monitoring.metricWriter")
+
+
+def editor_of_the_folder(project: GoogleProject) -> None:
+    project.policies[FOLDER]["roles/editor"] = {f"serviceAccount:{RECONCILE}"}
+
+
+def of_another_database(project: GoogleProject) -> None:
+    project.conditions["project", "projects/acme-ml/roles/trimtabStoreAlert"] = 'resource.name == "projects/acme-ml/databases/other"'
+
+
+def until_a_day(project: GoogleProject) -> None:
+    project.conditions["project", "roles/logging.viewer"] = 'request.time < timestamp("2026-12-24T00:00:00Z")'
 
 
 def put(part: str, name: str, key: str, value: Any) -> Break:
@@ -551,8 +604,185 @@ FAULTS: dict[str, tuple[Break, str, Level, str, str]] = {
         "acme-ml:europe-west1:ranker is also written by Terraform (label goog-terraform-provisioned)",
         "ignore_changes = [",
     ),
+    "a bucket that tells nothing": (
+        lambda project: project.notifications.clear(),
+        "bucket",
+        Level.PROBLEM,
+        "the bucket acme-models does not tell the topic trimtab-model-uploads of uploads",
+        "name acme-models in model_buckets of terraform.tfvars, then:\nmake deploy PROJECT=acme-ml REGION=europe-west1",
+    ),
+    "a bucket that tells another topic": (
+        told(topic=f"//pubsub.googleapis.com/{AT}/topics/uploads"),
+        "bucket",
+        Level.PROBLEM,
+        "does not tell the topic trimtab-model-uploads of uploads, only projects/acme-ml/topics/uploads",
+        "name acme-models in model_buckets",
+    ),
+    "a bucket that tells a topic of that name elsewhere": (
+        told(topic="//pubsub.googleapis.com/projects/acme-old/topics/trimtab-model-uploads"),
+        "bucket",
+        Level.PROBLEM,
+        "does not tell the topic trimtab-model-uploads of uploads, only projects/acme-old/topics/trimtab-model-uploads",
+        "name acme-models in model_buckets",
+    ),
+    "a bucket that tells of what goes alone": (
+        told(event_types=["OBJECT_ARCHIVE", "OBJECT_DELETE"]),
+        "bucket",
+        Level.PROBLEM,
+        "the bucket acme-models does not tell of OBJECT_FINALIZE",
+        "name acme-models in model_buckets",
+    ),
+    "a bucket that tells of what comes alone": (
+        told(event_types=["OBJECT_FINALIZE", "OBJECT_ARCHIVE"]),
+        "bucket",
+        Level.WARNING,
+        "the bucket acme-models does not tell of OBJECT_DELETE",
+        "name acme-models in model_buckets",
+    ),
+    "a bucket that tells of another folder": (
+        told(object_name_prefix="models/scorer/"),
+        "bucket",
+        Level.PROBLEM,
+        "tells of models/scorer/... alone, and the model of acme-ml:europe-west1:ranker lies in models/ranker",
+        "name acme-models in model_buckets",
+    ),
+    "a bucket that tells without saying what": (
+        told(payload_format="NONE"),
+        "bucket",
+        Level.WARNING,
+        "the bucket acme-models tells of uploads with payload NONE",
+        "name acme-models in model_buckets",
+    ),
+    "no bucket": (
+        lambda project: project.buckets.clear(),
+        "bucket",
+        Level.PROBLEM,
+        "the bucket acme-models is not there, and the spec of acme-ml:europe-west1:ranker says a model to be there",
+        "serving.model.uri",
+    ),
+    "reconcile may not read the models": (
+        take_from(f"buckets/{BUCKET}", "roles/storage.objectViewer", RECONCILE),
+        "grant",
+        Level.PROBLEM,
+        "trimtab-reconcile@acme-ml.iam.gserviceaccount.com lacks roles/storage.objectViewer on the bucket acme-models",
+        "gcloud storage buckets add-iam-policy-binding gs://acme-models --member=serviceAccount:trimtab-reconcile@acme-ml",
+    ),
+    "the served service may not load its model": (
+        take_from(f"buckets/{BUCKET}", "roles/storage.objectViewer", SERVING),
+        "grant",
+        Level.PROBLEM,
+        "serving@acme-ml.iam.gserviceaccount.com lacks roles/storage.objectViewer on the bucket acme-models",
+        "gcloud storage buckets add-iam-policy-binding gs://acme-models --member=serviceAccount:serving@acme-ml.iam.gserviceaccount.com",
+    ),
+    "Cloud Storage may not publish": (
+        take_from(
+            "topics/trimtab-model-uploads", "roles/pubsub.publisher", "service-123456789012@gs-project-accounts.iam.gserviceaccount.com"
+        ),
+        "grant",
+        Level.PROBLEM,
+        "service-123456789012@gs-project-accounts.iam.gserviceaccount.com lacks roles/pubsub.publisher on the topic trimtab-model-uploads",
+        "gcloud pubsub topics add-iam-policy-binding trimtab-model-uploads",
+    ),
+    "reconcile may not read the image": (
+        take("repositories/serving", "roles/artifactregistry.reader"),
+        "grant",
+        Level.PROBLEM,
+        "lacks roles/artifactregistry.reader on the repository europe-west1-docker.pkg.dev/acme-ml/serving",
+        "gcloud artifacts repositories add-iam-policy-binding serving --location=europe-west1",
+    ),
+    "the build may not keep images": (
+        take("repositories/trimtab", "roles/artifactregistry.writer"),
+        "grant",
+        Level.PROBLEM,
+        "trimtab-build@acme-ml.iam.gserviceaccount.com lacks roles/artifactregistry.writer on the repository europe-west1-docker.pkg.dev/",
+        "gcloud artifacts repositories add-iam-policy-binding trimtab --location=europe-west1",
+    ),
+    "a collector that may not write": (
+        of_a_collector,
+        "grant",
+        Level.PROBLEM,
+        "serving@acme-ml.iam.gserviceaccount.com lacks roles/monitoring.metricWriter on the project acme-ml",
+        "gcloud projects add-iam-policy-binding acme-ml --member=serviceAccount:serving@acme-ml.iam.gserviceaccount.com",
+    ),
+    "a store's role for another database": (
+        of_another_database,
+        "grant",
+        Level.PROBLEM,
+        "trimtab-alert@acme-ml.iam.gserviceaccount.com lacks projects/acme-ml/roles/trimtabStoreAlert on the project acme-ml",
+        """'--condition=expression=resource.name == "projects/acme-ml/databases/(default)",title=trimtab-database'""",
+    ),
+    "a role until a day": (
+        until_a_day,
+        "grant",
+        Level.UNKNOWN,
+        "has roles/logging.viewer on the project acme-ml under a condition alone: request.time < timestamp(",
+        "--role=roles/logging.viewer --condition=None --project=acme-ml",
+    ),
+    "an editor by the folder": (
+        editor_of_the_folder,
+        "excess",
+        Level.PROBLEM,
+        "trimtab-reconcile@acme-ml.iam.gserviceaccount.com has roles/editor on folders/456",
+        "gcloud resource-manager folders remove-iam-policy-binding 456",
+    ),
+    "the profiler on and its API off": (
+        switched_without(lambda project: project.apis.remove("cloudprofiler.googleapis.com"), PROFILER="true"),
+        "api",
+        Level.PROBLEM,
+        "cloudprofiler.googleapis.com is not enabled",
+        "gcloud services enable cloudprofiler.googleapis.com --project=acme-ml",
+    ),
+    "traces on and an API off": (
+        switched_without(lambda project: project.apis.remove("telemetry.googleapis.com"), TRACE_RATIO="0.05"),
+        "api",
+        Level.PROBLEM,
+        "telemetry.googleapis.com is not enabled",
+        "gcloud services enable telemetry.googleapis.com --project=acme-ml",
+    ),
+    "the profiler on and a function may not upload": (
+        switched_without(take_from("project", "roles/cloudprofiler.agent", "trimtab-alert@acme-ml.iam.gserviceaccount.com"), PROFILER="1"),
+        "grant",
+        Level.PROBLEM,
+        "trimtab-alert@acme-ml.iam.gserviceaccount.com lacks roles/cloudprofiler.agent on the project acme-ml",
+        "gcloud projects add-iam-policy-binding acme-ml --member=serviceAccount:trimtab-alert@acme-ml.iam.gserviceaccount.com",
+    ),
+    "traces on and a function may not send them": (
+        switched_without(take_from("project", "roles/telemetry.tracesWriter", RECONCILE), TRACE_RATIO="1"),
+        "grant",
+        Level.PROBLEM,
+        "trimtab-reconcile@acme-ml.iam.gserviceaccount.com lacks roles/telemetry.tracesWriter on the project acme-ml",
+        "--role=roles/telemetry.tracesWriter",
+    ),
+    "traces on and not paid for": (
+        switched_without(take_from("project", "roles/serviceusage.serviceUsageConsumer", RECONCILE), TRACE_RATIO="1"),
+        "grant",
+        Level.PROBLEM,
+        "trimtab-reconcile@acme-ml.iam.gserviceaccount.com lacks roles/serviceusage.serviceUsageConsumer on the project acme-ml",
+        "--role=roles/serviceusage.serviceUsageConsumer",
+    ),
+    "the profiler on for all but one": (
+        switched_without(setting("audit", "PROFILER", "false"), PROFILER="true"),
+        "setting",
+        Level.WARNING,
+        "off for trimtab-audit",
+        "make deploy",
+    ),
+    "traces of another share": (
+        switched_without(setting("schedule", "TRACE_RATIO", "0.5"), TRACE_RATIO="0.05"),
+        "setting",
+        Level.WARNING,
+        "TRIMTAB_TRACE_RATIO is 0.5 for trimtab-schedule; 0.05 for trimtab-alert,",
+        "make deploy",
+    ),
+    "a sink to a topic of that name elsewhere": (
+        change("sink", "destination", "pubsub.googleapis.com/projects/acme-old/topics/trimtab-changes"),
+        "sink",
+        Level.PROBLEM,
+        "writes to pubsub.googleapis.com/projects/acme-old/topics/trimtab-changes, not to the topic trimtab-changes",
+        "make deploy",
+    ),
     "a spec of nothing": (
-        lambda project: project.specs.append("acme-ml:europe-west1:gone"),
+        lambda project: project.specs.update({"acme-ml:europe-west1:gone": None}),
         "service",
         Level.PROBLEM,
         "acme-ml:europe-west1:gone is not there",

@@ -1,5 +1,6 @@
 """`trimtab doctor`: what it prints, and how it ends."""
 
+import hashlib
 import json
 import shlex
 from collections.abc import Iterator
@@ -56,7 +57,7 @@ def test_findings_say_what_why_and_what_mends_them() -> None:
     assert done.exit_code == 1
     assert done.stdout.splitlines()[:3] == [
         "problem api: pubsub.googleapis.com is not enabled",
-        "    it is for topics and subscriptions",
+        "    Trimtab needs it: topics and subscriptions",
         "    mend: gcloud services enable pubsub.googleapis.com --project=acme-ml",
     ]
     assert "      lifecycle {\n        ignore_changes = [\n          client,\n" in done.stdout
@@ -72,7 +73,7 @@ def test_what_could_not_be_looked_at_is_unknown_and_not_healthy() -> None:
     assert done.stdout.splitlines() == [
         "unknown topic: which topics there are: not known",
         "    pubsub.projects.topics.list: HTTP 403: User not authorized to perform this action.",
-        "    mend: ask for a role with pubsub.topics.list (roles/viewer and roles/iam.securityReviewer have all that the doctor reads)",
+        "    mend: ask for a role with pubsub.topics.list: roles/viewer and roles/iam.securityReviewer have all that the doctor reads",
         "",
         "acme-ml: 1 thing unknown",
     ]
@@ -95,6 +96,51 @@ def test_as_json_every_check_has_a_verdict() -> None:
         "why": "what Trimtab does is told to nobody",
         "mend": "make deploy PROJECT=acme-ml REGION=europe-west1",
     }
+
+
+def test_what_is_granted_above_the_project_may_be_left_out() -> None:
+    project = GoogleProject()
+    project.refused["/(folders|organizations)/"] = (403, "The caller does not have permission")
+    with google(project):
+        asked = trimtab("doctor", "--project", "acme-ml")
+        left = trimtab("doctor", "--project", "acme-ml", "--no-inherited")
+    assert (asked.exit_code, asked.stdout.splitlines()[0]) == (
+        2,
+        "unknown excess: what folders/456 and organizations/789 grant in the project: not known",
+    )
+    assert (left.exit_code, left.stdout) == (0, "acme-ml: nothing found\n")
+    project.policies["project"].pop("roles/logging.viewer")
+    with google(project):
+        lacks = trimtab("doctor", "--project", "acme-ml", "--no-inherited")
+    assert lacks.exit_code == 1
+    assert "lacks roles/logging.viewer on the project acme-ml, as far as could be seen" in lacks.stdout
+
+
+def test_an_archive_is_known_by_what_is_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "trimtab.zip"
+    path.write_bytes(b"PK")
+    digits = hashlib.sha256(b"PK").hexdigest()[:16]
+    project = GoogleProject()
+    for function in project.functions.values():
+        function["buildConfig"]["source"]["storageSource"]["object"] = f"trimtab-{digits}.zip"
+    with google(project):
+        assert trimtab("doctor", "--project", "acme-ml", "--archive", path).exit_code == 0
+        path.write_bytes(b"another")
+        other = trimtab("doctor", "--project", "acme-ml", "--archive", path)
+        assert "warning version: the functions run" in other.stdout
+        named = trimtab("doctor", "--project", "acme-ml", "--archive", f"build/trimtab-profiler-0.1.0-{digits}.zip")
+        assert named.exit_code == 0  # by its name alone, wherever the file is
+        gone = trimtab("doctor", "--project", "acme-ml", "--archive", tmp_path / "gone.zip")
+    assert gone.exit_code == 2
+    assert "cannot be read, and its name does not say what it holds: No such file or directory" in gone.stderr
+
+
+def test_the_bucket_of_a_spec_is_looked_for_in_the_plan(tmp_path: Path) -> None:
+    path = written(tmp_path, plan(*control_plane()))
+    spec = spec_file(tmp_path, model={"name": "ranker", "uri": "gs://acme-other/ranker"})
+    done = trimtab("doctor", "--plan", path, "--spec", spec)
+    assert done.exit_code == 1
+    assert "the bucket acme-other does not tell the topic trimtab-model-uploads of uploads" in done.stdout
 
 
 def test_a_name_from_google_moves_no_cursor() -> None:

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.deployment import Agent
+from shared.deployment import FUNCTIONS, Agent
 from shared.doctor.examining import examine
 from shared.doctor.finding import Finding, Level
 from shared.doctor.picture import NOT_ASKED
 from shared.doctor.plan import NoPlanError, read_picture
 from shared.records.subject import ServiceId
-from tests.support.plans import Resource, control_plane, plan, service
+from tests.support.plans import NUMBER, Resource, control_plane, plan, service
 
 RANKER = ServiceId.parse("acme-ml:europe-west1:ranker")
 
@@ -77,19 +77,76 @@ def test_a_plan_that_enables_no_api_leaves_that_to_somebody_else() -> None:
     assert found(*(each for each in control_plane() if each[1] != "google_project_service")) == []
 
 
-def test_grants_are_judged_where_every_member_is_known() -> None:
-    granted = [
-        (
-            address,
-            kind,
-            {**values, "member": "serviceAccount:trimtab-push@acme-ml.iam.gserviceaccount.com"} if "iam_member" in kind else values,
-        )
-        for address, kind, values in control_plane()
+GRANTS = [address for address, kind, _ in control_plane() if kind.endswith("_iam_member")]
+
+
+NOT_MISSED = {
+    # Of these Terraform does not know yet who they are, and so not either whether they are one of the others.
+    f"{Agent.LOGGING} roles/pubsub.publisher topic audit",
+    f"{Agent.STORAGE} roles/pubsub.publisher topic upload",
+    "command roles/pubsub.publisher topic audit",
+    "command roles/pubsub.publisher topic upload",
+    # What is served is in no plan that does not make it.
+    "serving roles/storage.objectViewer model bucket ",
+    "serving roles/monitoring.metricWriter served project ",
+    "reconcile roles/iam.serviceAccountUser serving account ",
+    "reconcile roles/artifactregistry.reader image repository ",
+}
+
+
+def judged(*resources: Resource, **options: Any) -> list[Finding]:
+    """With the project's number known, as it is where Terraform looked it up."""
+    return list(examine(read_picture(plan(*resources), number=NUMBER, **options)))
+
+
+def test_all_grants_of_a_whole_plan_are_found() -> None:
+    assert judged(*control_plane()) == []
+
+
+@pytest.mark.parametrize("address", GRANTS)
+def test_a_grant_that_is_left_out_is_missed(address: str) -> None:
+    (values,) = [values for at, _, values in control_plane() if at == address]
+    said = judged(*without(address))
+    if address in NOT_MISSED:
+        assert said == []
+        return
+    (lacks,) = said
+    assert (lacks.check, lacks.level) == ("grant", Level.PROBLEM)
+    assert lacks.what.startswith(f"{values['member'].removeprefix('serviceAccount:')} lacks {values['role']} on ")
+
+
+def test_who_may_be_whom_terraform_does_not_know_yet_is_not_missed() -> None:
+    address = "alert roles/pubsub.publisher topic reconcile"
+    assert [each.check for each in judged(*without(address))] == ["grant"]
+    unknown = [
+        (at, kind, {key: value for key, value in each.items() if key != "member"}) for at, kind, each in control_plane() if at == address
     ]
-    whole = read_picture(plan(*granted), number=7)
-    missing = [each.what for each in examine(whole) if each.check == "grant"]
-    assert f"{Agent.PUBSUB.address(7)} lacks roles/pubsub.subscriber on the subscription trimtab-alert" in missing
-    assert not any("roles/run.invoker" in each and "trimtab-push" in each for each in missing)
+    assert judged(*without(address), *unknown) == []
+    for missing in ("topic", "role"):
+        partly = [
+            (at, kind, {key: value for key, value in each.items() if key != missing}) for at, kind, each in control_plane() if at == address
+        ]
+        assert judged(*without(address), *partly) == []
+
+
+def test_a_binding_grants_to_all_that_it_names() -> None:
+    address = "alert roles/pubsub.publisher topic reconcile"
+    (values,) = [each for at, _, each in control_plane() if at == address]
+    members = ["user:ada@example.com", values["member"]]
+    binding = {key: value for key, value in values.items() if key != "member"} | {"members": members}
+    assert judged(*without(address), ("binding", "google_pubsub_topic_iam_binding", binding)) == []
+
+
+def test_a_plan_that_grants_nothing_leaves_that_to_somebody_else() -> None:
+    assert judged(*(each for each in control_plane() if not each[1].endswith("_iam_member"))) == []
+
+
+def test_a_condition_that_names_another_database_does_not_hold() -> None:
+    address = "alert projects/{project}/roles/trimtabStoreAlert project "
+    condition = [{"title": "x", "expression": 'resource.name == "projects/acme-ml/databases/other"'}]
+    (said,) = judged(*changed(address, condition=condition))
+    assert said.what.endswith("lacks projects/acme-ml/roles/trimtabStoreAlert on the project acme-ml")
+    assert judged(*changed(address, condition=[{"title": "x"}])) == []  # of which Terraform does not know the words yet
 
 
 def test_the_projects_number_is_that_of_the_plans_variables() -> None:
@@ -97,6 +154,84 @@ def test_the_projects_number_is_that_of_the_plans_variables() -> None:
     assert read_picture(document).number == 123_456_789_012
     for value in ("", "x", "1" * 30, None, "²"):
         assert read_picture(document | {"variables": {"project_number": {"value": value}}}).number == NOT_ASKED
+
+
+def test_or_the_number_is_the_one_that_terraform_looked_up() -> None:
+    read = [
+        {"mode": "data", "type": "google_project", "values": {"project_id": name, "number": number}}
+        for name, number in (("acme-ads", "5"), ("acme-ml", "123456789012"))
+    ]
+    state = {"prior_state": {"format_version": "1.0", "values": {"root_module": {"resources": read}}}}
+    assert read_picture(plan(*control_plane()) | state).number == 123_456_789_012
+
+
+@pytest.mark.parametrize(
+    ("resources", "level", "what"),
+    [
+        (without("notification"), Level.PROBLEM, "acme-models does not tell the topic trimtab-model-uploads of uploads"),
+        (changed("notification", payload_format="NONE"), Level.WARNING, "acme-models tells of uploads with payload NONE"),
+        (changed("notification", event_types=["OBJECT_DELETE", "OBJECT_ARCHIVE"]), Level.PROBLEM, "does not tell of OBJECT_FINALIZE"),
+    ],
+)
+def test_a_bucket_that_reconcile_may_read_tells_of_uploads(resources: list[Resource], level: Level, what: str) -> None:
+    (said,) = found(*resources)
+    assert (said.check, said.level) == ("bucket", level)
+    assert what in said.what
+
+
+def test_a_bucket_that_tells_of_everything_tells_of_enough() -> None:
+    assert found(*changed("notification", event_types=None)) == []
+
+
+def test_the_bucket_of_a_spec_is_looked_at_whether_the_plan_names_it_or_not() -> None:
+    assert judged(*control_plane(), owned=(RANKER,), models={RANKER: "gs://acme-models/ranker"}) == []
+    tells, lacks = judged(*control_plane(), owned=(RANKER,), models={RANKER: "gs://acme-other/ranker"})
+    assert tells.what == "the bucket acme-other does not tell the topic trimtab-model-uploads of uploads"
+    assert lacks.what == "trimtab-reconcile@acme-ml.iam.gserviceaccount.com lacks roles/storage.objectViewer on the bucket acme-other"
+    (prefix,) = judged(*changed("notification", object_name_prefix="scorer/"), owned=(RANKER,), models={RANKER: "gs://acme-models/ranker"})
+    assert prefix.what.endswith("tells of scorer/... alone, and the model of acme-ml:europe-west1:ranker lies in ranker")
+
+
+def test_a_spec_of_a_project_that_the_plan_does_not_serve_is_left_alone() -> None:
+    other = ServiceId.parse("acme-ads:europe-west1:ranker")
+    assert judged(*control_plane(), owned=(other,), models={other: "gs://acme-other/ranker"}) == []
+
+
+def test_each_project_that_the_plan_serves_has_its_sink_and_its_grants() -> None:
+    role = ("reader of ads", "google_project_iam_custom_role", {"project": "acme-ads", "role_id": "trimtabRunReader"})
+    said = [each.what for each in found(*control_plane(), role)]
+    assert said[-1] == "the log sink trimtab-changes of acme-ads is missing"
+    assert said[:-1] == [
+        f"trimtab-reconcile@acme-ml.iam.gserviceaccount.com lacks {each} on the project acme-ads"
+        for each in ("projects/acme-ads/roles/trimtabRunReader", "roles/logging.viewer", "roles/monitoring.viewer")
+    ]
+
+
+def test_a_control_plane_that_serves_nothing_has_no_sink_of_changes() -> None:
+    only = [each for each in without("sink") if each[0] != "reader"]
+    assert found(*only) == []
+
+
+def with_switch(**settings: str) -> list[Resource]:
+    """The plan whose functions have these settings."""
+    found: list[Resource] = []
+    for at, kind, values in control_plane():
+        if kind != "google_cloudfunctions2_function":
+            found.append((at, kind, values))
+            continue
+        (config,) = values["service_config"]
+        variables = {**config["environment_variables"], **settings}
+        found.append((at, kind, {**values, "service_config": [{**config, "environment_variables": variables}]}))
+    return found
+
+
+def test_what_a_plan_switches_on_needs_its_apis_and_roles() -> None:
+    said = judged(*with_switch(TRIMTAB_PROFILER="true"))
+    assert [each.what for each in said if each.check == "api"] == ["cloudprofiler.googleapis.com is not enabled"]
+    assert [each.what.split(" on ")[0] for each in said if each.check == "grant"] == [
+        f"trimtab-{name}@acme-ml.iam.gserviceaccount.com lacks roles/cloudprofiler.agent" for name in FUNCTIONS
+    ]
+    assert judged(*with_switch(TRIMTAB_PROFILER="false", TRIMTAB_TRACE_RATIO="0")) == []
 
 
 def test_what_a_plan_knows_only_after_apply_is_not_taken_for_missing() -> None:
@@ -195,10 +330,12 @@ def test_a_plan_says_that_no_collector_sends_what_its_alerts_read() -> None:
     assert found(policy) == []
 
 
-INNER = {"oidc_token", "indexes", "order", "query_scope", "source", "ttl"}
+INNER = {"oidc_token", "members", "expression", "indexes", "order", "query_scope", "source", "ttl"}
 NAMES = sorted({name for _, _, values in control_plane() for name in values} | INNER)
 KINDS = sorted({kind for _, kind, _ in control_plane()})
-TEXTS = st.sampled_from(["", "acme-ml", "trimtab-alert", "roles/x", "serviceAccount:x", "a/b/c"])
+TEXTS = st.sampled_from(
+    ["", "acme-ml", "trimtabRunReader", "roles/storage.objectViewer", "trimtab-alert", "roles/x", "serviceAccount:x", "a/b/c"]
+)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | TEXTS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=4),

@@ -1,5 +1,6 @@
 """A project over Google's APIs: what is broken in it is found, what is refused is said, and nothing else is."""
 
+import json
 import shlex
 from dataclasses import replace
 from functools import cache
@@ -8,21 +9,22 @@ from typing import Any
 import pytest
 
 from shared.clock import SystemClock
-from shared.deployment import FUNCTIONS
+from shared.deployment import On, grants
 from shared.doctor import rules_grants
 from shared.doctor.examining import examine
 from shared.doctor.finding import Finding, Level
+from shared.doctor.needed import Need, needed
 from shared.doctor.picture import Picture
-from shared.gcp import project_look
+from shared.gcp import project_methods
 from shared.gcp.project_calls import Method, NoCredentialsError, ProjectCalls
 from shared.gcp.project_look import look
 from shared.rendering import collector_file
 from tests.support import gcloud_parser
-from tests.support.google_project import AT, PROJECT, SERVING, GoogleProject
+from tests.support.google_project import AT, PROJECT, GoogleProject, with_a_collector
 from tests.support.json_door import Asked, JsonDoor
 from tests.support.project_faults import FAULTS, QUEUE_FULL
 
-METHODS = [each for each in vars(project_look).values() if isinstance(each, Method)]
+METHODS = [each for each in vars(project_methods).values() if isinstance(each, Method)]
 
 
 def found(project: GoogleProject, **options: Any) -> list[Finding]:
@@ -39,7 +41,7 @@ def test_nothing_is_written() -> None:
     with JsonDoor(GoogleProject().answer) as door:
         look(PROJECT, SystemClock(), endpoint=door.endpoint)
         assert {asked.method for asked in door.seen} == {"GET", "POST"}
-        assert all(asked.path.endswith(":getIamPolicy") for asked in door.seen if asked.method == "POST")
+        assert all(asked.path.endswith((":getIamPolicy", ":getAncestry")) for asked in door.seen if asked.method == "POST")
 
 
 @cache
@@ -95,8 +97,8 @@ def test_the_archive_that_was_given_is_compared_by_its_content() -> None:
 def test_a_refused_call_names_the_permission_and_nothing_is_taken_for_healthy_or_broken(method: Method) -> None:
     project = GoogleProject()
     project.refused[_path_of(method)] = (403, "The caller does not have permission")
-    if method is project_look.PROJECT:
-        project.refused[_path_of(project_look.ENABLED)] = (403, "The caller does not have permission")
+    if method is project_methods.PROJECT:
+        project.refused[_path_of(project_methods.ENABLED)] = (403, "The caller does not have permission")
     said = found(project)
     assert {each.level for each in said} == {Level.UNKNOWN}
     assert any(method.permission in each.mend and method.name in each.why for each in said), said
@@ -109,6 +111,13 @@ def _path_of(method: Method) -> str:
         "serviceusage.services.list": "/services$",
         "cloudresourcemanager.projects.get": f"/v3/{AT}$",
         "cloudresourcemanager.projects.getIamPolicy": f"/v3/{AT}:getIamPolicy$",
+        "cloudresourcemanager.projects.getAncestry": ":getAncestry$",
+        "cloudresourcemanager.folders.getIamPolicy": "/folders/456:getIamPolicy$",
+        "cloudresourcemanager.organizations.getIamPolicy": "/organizations/789:getIamPolicy$",
+        "storage.buckets.get": "/b/acme-models$",
+        "storage.buckets.getIamPolicy": "/b/acme-models/iam$",
+        "storage.notifications.list": "/notificationConfigs$",
+        "artifactregistry.projects.locations.repositories.getIamPolicy": "/repositories/[a-z]+:getIamPolicy$",
         "firestore.projects.databases.get": r"/databases/\(default\)$",
         "run.projects.locations.services.get": "/services/ranker$",
         "run.projects.locations.services.getIamPolicy": "/services/[a-z-]+:getIamPolicy$",
@@ -141,8 +150,28 @@ def test_whatever_every_call_answers_nothing_is_raised_and_nothing_is_healthy(st
     assert all(each.level is Level.UNKNOWN or each.check in {"database", "sink"} for each in said)
 
 
+STRANGE = {
+    "documents": [{"name": "x/acme-ml:europe-west1:ranker", "fields": {"model_uri": {"stringValue": "gs://acme-models"}}}, 3],
+    "items": [7, {"event_types": 3, "topic": 4, "object_name_prefix": []}],
+    "projectNumber": 5,
+    "ancestor": [{"resourceId": 1}, {"resourceId": {"type": "folder", "id": "456"}}],
+    "bindings": [1, {"members": 3, "condition": 7}, {"role": None, "members": [None]}],
+    "template": {"containers": [{"image": 3}, 4]},
+    "writerIdentity": [],
+}
+
+
 @pytest.mark.parametrize(
-    "body", [b"", b"[]", b"null", b"<html>", b'{"services": 7, "topics": "x", "bindings": {}, "functions": [1, null]}', b"\xff"]
+    "body",
+    [
+        json.dumps(STRANGE).encode(),
+        b"",
+        b"[]",
+        b"null",
+        b"<html>",
+        b'{"services": 7, "topics": "x", "bindings": {}, "functions": [1, null]}',
+        b"\xff",
+    ],
 )
 def test_an_answer_that_is_not_as_documented_is_unknown_or_empty_and_never_raises(body: bytes) -> None:
     with JsonDoor(lambda _: (200, body)) as door:
@@ -164,7 +193,7 @@ def test_locations_that_do_not_answer_make_the_listing_unknown() -> None:
 
 def test_after_its_time_nothing_more_is_asked() -> None:
     with JsonDoor(GoogleProject().answer) as door:
-        answer = ProjectCalls(endpoint=door.endpoint, work_seconds=0.0).ask(project_look.DATABASE, AT)
+        answer = ProjectCalls(endpoint=door.endpoint, work_seconds=0.0).ask(project_methods.DATABASE, AT)
         assert "not asked, because the calls before it took 0 s" in str(answer)
         assert door.seen == []
 
@@ -176,44 +205,49 @@ def test_without_credentials_nothing_is_looked_at(monkeypatch: pytest.MonkeyPatc
 
 
 def test_every_grant_of_the_list_is_missed_when_it_alone_is_gone() -> None:
-    """Of those that a picture holds: buckets and repositories are not in it."""
-    with JsonDoor(GoogleProject().answer) as door:
+    with JsonDoor(with_a_collector().answer) as door:
         whole = look(PROJECT, SystemClock(), endpoint=door.endpoint)
+    assert list(rules_grants.missing(whole)) == []
     judged = 0
-    for on, roles in GoogleProject().policies.items():
-        for role, member in ((role, member) for role, members in roles.items() for member in members):
-            if member == f"serviceAccount:{SERVING}":
-                continue  # what served services run as is their owners' matter
-            said = [each.what for each in rules_grants.missing(without(whole, on, role, member))]
-            assert len(said) == 1, (on, role, member, said)
-            assert member.removeprefix("serviceAccount:") in said[0]
-            assert role in said[0]
-            judged += 1
-    assert judged > len(FUNCTIONS) * 7
+    for grant in needed(whole):
+        said = [each.what for each in rules_grants.missing(without(whole, grant))]
+        assert said == [f"{grant.member.removeprefix('serviceAccount:')} lacks {grant.role} on {grant.place.said}"]
+        judged += 1
+    kinds = {need.grant.on for need in needed(whole)}
+    assert kinds == set(On)
+    assert judged == len(list(grants()))
 
 
-def without(picture: Picture, on: str, role: str, member: str) -> Picture:
-    """The picture with one member of one role taken away."""
-    kind, _, name = on.partition("/")
+def without(picture: Picture, need: Need) -> Picture:
+    """The picture with one member of one role taken away on the one resource."""
 
-    def less(policies: Any, key: Any) -> Any:
-        policy = policies[key]
-        return {**policies, key: {**policy, role: policy[role] - {member}}}
+    def less(policy: Any) -> Any:
+        return tuple(replace(each, members=each.members - {need.member}) if each.role == need.role else each for each in policy)
 
-    policies = picture.policies
-    match kind:
-        case "project":
-            return replace(picture, project_policy=less({"": picture.project_policy}, "")[""])
-        case "topics":
-            return replace(picture, policies=replace(policies, topics=less(policies.topics, name)))
-        case "subscriptions":
-            return replace(picture, policies=replace(policies, subscriptions=less(policies.subscriptions, name)))
-        case "serviceAccounts":
-            return replace(picture, policies=replace(policies, accounts=less(policies.accounts, name)))
-    if name.startswith("trimtab-"):
-        return replace(picture, policies=replace(policies, functions=less(policies.functions, name)))
-    service = next(iter(policies.services))
-    return replace(picture, policies=replace(policies, services=less(policies.services, service)))
+    def less_of(policies: Any, which: str) -> Any:
+        return {name: less(policy) if str(name) in which.split() else policy for name, policy in policies.items()}
+
+    kind, policies = need.place.said, picture.policies
+    if kind == "the project acme-ml":
+        project = picture.projects["acme-ml"]
+        return replace(picture, projects={"acme-ml": replace(project, policy=less(project.policy))})
+    if need.grant.on is On.MODEL_BUCKET:
+        bucket = picture.buckets["acme-models"]
+        assert bucket is not None
+        return replace(picture, buckets={"acme-models": replace(bucket, policy=less(bucket.policy))})
+    attribute = {
+        On.TOPIC: "topics",
+        On.DEAD_LETTER_TOPIC: "topics",
+        On.SUBSCRIPTION: "subscriptions",
+        On.FUNCTION: "functions",
+        On.ACCOUNT: "accounts",
+        On.SERVING_ACCOUNT: "accounts",
+        On.SERVED_SERVICE: "services",
+        On.REPOSITORY: "repositories",
+        On.IMAGE_REPOSITORY: "repositories",
+    }[need.grant.on]
+    changed: Any = {attribute: less_of(getattr(policies, attribute), kind)}
+    return replace(picture, policies=replace(policies, **changed))
 
 
 def test_every_mending_gcloud_command_has_only_flags_that_gcloud_knows() -> None:
@@ -266,13 +300,13 @@ def test_a_collector_beside_tf_serving_is_seen(image: str) -> None:
 
 
 def test_after_a_first_deployment_the_services_of_the_alerts_are_looked_at_though_none_has_a_spec() -> None:
-    project = GoogleProject(specs=[], alert_policies=[QUEUE_FULL])
+    project = GoogleProject(specs={}, alert_policies=[QUEUE_FULL])
     project.policies["serviceAccounts/serving@acme-ml.iam.gserviceaccount.com"].pop("roles/iam.serviceAccountUser")
     assert [each.check for each in found(project)] == ["grant", "sidecar"]
 
 
 def test_a_service_of_an_alert_that_cannot_be_read_is_unknown() -> None:
-    project = GoogleProject(specs=[], alert_policies=[QUEUE_FULL])
+    project = GoogleProject(specs={}, alert_policies=[QUEUE_FULL])
     project.refused["/services/ranker$"] = (403, "no")
     assert [(each.check, each.level) for each in found(project)] == [("sidecar", Level.UNKNOWN)]
 

@@ -1,0 +1,34 @@
+"""What Terraform writes of a resource: texts, blocks and lists, whatever stands there. Pure."""
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+Values: TypeAlias = Mapping[str, Any]
+"""The attributes of a resource; what is known only after apply is not among them."""
+
+
+def mappings(value: Any) -> list[Values]:
+    """The objects of a list."""
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+
+
+def block(values: Values, name: str) -> Values:
+    """The block of that name, which Terraform writes as a list of one."""
+    found = mappings(values.get(name))
+    return found[0] if found else {}
+
+
+def texts(value: Any) -> frozenset[str]:
+    """The texts of a list."""
+    return frozenset(each for each in value if isinstance(each, str)) if isinstance(value, list) else frozenset()
+
+
+def text(value: Any) -> str | None:
+    """A text; None where there is none, or an empty one."""
+    return value if isinstance(value, str) and value else None
+
+
+def short(value: Any) -> str | None:
+    """The last part of a name."""
+    found = text(value)
+    return None if found is None else found.rpartition("/")[2]

@@ -49,19 +49,20 @@ bench-tf: .venv/installed .venv-tf/installed ## Against TensorFlow's own batch s
 docs: .venv/installed ## Regenerate docs/reference from the code
 	$(BIN)/python docs/generate.py
 
-package: .venv/installed ## The archive of all functions, in build/: the same source makes the same bytes; prints its path
+package: .venv/installed ## The archive of all functions, in build/, and one with Cloud Profiler: the same source makes the same bytes; prints its path
 	@$(BIN)/python -m cli.package
 
 deploy: .venv/installed ## Package, plan and apply: make deploy PROJECT=acme-ml REGION=europe-west1 [VARS=FILE]; Terraform shows the plan and asks
 	@test -n '$(PROJECT)' && test -n '$(REGION)' || { echo 'make deploy PROJECT=... REGION=...: both must be given' >&2; exit 2; }
 	@test -z '$(VARS)' || test -f '$(VARS)' || { echo 'make deploy VARS=$(VARS): there is no such file: trimtab init --output writes one' >&2; exit 2; }
+	$(BIN)/python -m cli.package
 	terraform -chdir=terraform init -input=false
-	archive="$$($(BIN)/python -m cli.package)" && \
-	  terraform -chdir=terraform apply $(if $(VARS),-var-file="$$(realpath '$(VARS)')") -var "archive=$$archive" -var 'project_id=$(PROJECT)' -var 'region=$(REGION)'
+	terraform -chdir=terraform apply $(if $(VARS),-var-file="$$(realpath '$(VARS)')") -var 'project_id=$(PROJECT)' -var 'region=$(REGION)'
 
 lock: ## Resolve the dependencies anew, with hashes (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-emit-index-url --no-emit-find-links --extra dev pyproject.toml -o requirements/dev.txt
 	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-emit-index-url --no-emit-find-links -c requirements/dev.txt pyproject.toml -o requirements/functions.txt
+	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-emit-index-url --no-emit-find-links -c requirements/dev.txt --extra profiler pyproject.toml -o requirements/functions-profiler.txt
 	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-emit-index-url --no-emit-find-links -c requirements/dev.txt --extra bench-tf pyproject.toml -o requirements/bench-tf.txt
 
 clean: ## Remove what was made here

@@ -1,5 +1,6 @@
 """`trimtab init`: the variables of a deployment, asked for one by one or given as options, as a file that Terraform reads."""
 
+import math
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
@@ -59,6 +60,8 @@ class Answers:
     models: tuple[Model, ...]
     channels: tuple[str, ...]
     callers: tuple[str, ...]
+    cloud_profiler: bool = False
+    trace_ratio: float = 0.0
 
 
 def init(
@@ -75,6 +78,10 @@ def init(
         list[str] | None, typer.Option(metavar="MEMBER", help="Who may send commands over HTTPS, such as user:ada@example.com.")
     ] = None,
     *,
+    cloud_profiler: Annotated[bool, typer.Option("--cloud-profiler", help="Have Cloud Profiler sample where processor time goes.")] = False,
+    trace_ratio: Annotated[
+        float, typer.Option(metavar="SHARE", min=0, max=1, help="Send the spans of this share of requests to Cloud Trace, such as 0.05.")
+    ] = 0.0,
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")] = DEFAULT_OUTPUT,
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: what is not given is left out.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
@@ -84,9 +91,12 @@ def init(
     Exit code 0: written. 2: an answer is not of its form, something that must be given is missing, or the file is there.
     """
     _writable(output, force=force)
+    if not math.isfinite(trace_ratio):
+        stop(f"--trace-ratio: {trace_ratio}: want a share of requests from 0 to 1, such as 0.05")
     asked = not yes
     try:
         answers = _answers(project, region, model, channel, caller, asked=asked)
+        answers = replace(answers, cloud_profiler=cloud_profiler, trace_ratio=trace_ratio)
     except typer.Abort:
         stop("init: the input ended before everything was answered, and nothing is written: answer all, or give options and --yes")
     _write(output, tfvars(answers), force=force)
@@ -169,7 +179,7 @@ def _next(answers: Answers, output: Path) -> str:
     if by_itself and output.resolve().parent == DEFAULT_OUTPUT.parent.resolve():
         return shlex.join(words)
     file = shlex.quote(f"-var-file={output.resolve()}")
-    return f"{shlex.join([*words, f'VARS={output}'])} (by hand: terraform -chdir=terraform apply {file} -var=archive=...)"
+    return f"{shlex.join([*words, f'VARS={output}'])} (by hand: make package && terraform -chdir=terraform apply {file})"
 
 
 def _writable(output: Path, *, force: bool) -> None:
@@ -198,6 +208,9 @@ def tfvars(answers: Answers) -> str:
         blocks.append(f"{notes}command_callers = {_list(answers.callers)}")
         grants = "".join(_grant(found[1]) for each in answers.callers if (found := _IDENTITY.fullmatch(each)))
         blocks += [f"command_grants = [\n{grants}]"] if grants else []
+    switches = [("cloud_profiler", "true")] if answers.cloud_profiler else []
+    switches += [("trace_ratio", repr(answers.trace_ratio).removesuffix(".0"))] if answers.trace_ratio > 0 else []
+    blocks += [_pairs(switches, indent="")] if switches else []
     return "\n\n".join(blocks) + "\n"
 
 

@@ -63,6 +63,8 @@ PRICES: Mapping[str, Price] = {
     ),
 }
 """us-central1 and Cloud Run's tier 1. What is free is free once a billing account (logs: a project; Firestore: a database of a project)."""
+SPANS = Price("spans of Cloud Trace", 0.20, 1e6, 2.5e6, OBSERVABILITY, "2026-08-29")
+"""Only where the deployment says `trace_ratio`: in no sum. What is free is free once a billing account."""
 ALERT_REFERENCE_USD, ALERT_POINTS_USD = 0.35, 0.50 / 1e6
 """Of a metric that a policy's condition names, a month; of a point that its query returns. Charged from 1 September 2027."""
 ALERT_CONDITIONS, ALERT_METRICS = 10, 12
@@ -155,14 +157,20 @@ def measured() -> dict[str, Counter[str]]:
     return found
 
 
-def monthly(services: int) -> dict[str, float]:
-    """Billed units a month."""
+def spans(services: int) -> float:
+    """Spans a month if every request is recorded: one of each request, and one of each call that goes out of it."""
+    return monthly(services)["requests"] + sum(_operations(services).values())
+
+
+def _span_dollars(services: int, *, free: bool) -> float:
+    return max(0.0, spans(services) - (SPANS.free if free else 0)) * SPANS.usd / SPANS.per
+
+
+def _operations(services: int) -> Counter[str]:
+    """How often each operation is done a month."""
     events = measured()
     tick = next(counts for name, counts in events.items() if name.startswith("tick over"))
-    looks = services * MINUTES / SWEEP_SLOTS
-    worried = services * INCIDENTS * INCIDENT_MINUTES
-    facts = services * (2 * INCIDENTS + CHANGES + COMMANDS)
-    uploads = services * VERSIONS * OBJECTS
+    looks, worried, facts, uploads = _counts(services)
     happened: list[tuple[Counter[str], float]] = [
         (tick, MINUTES),
         (events["reconcile, nothing to do"], looks + facts),
@@ -178,7 +186,23 @@ def monthly(services: int) -> dict[str, float]:
     for operations, times in happened:
         for name, count in operations.items():
             total[name] += count * times  # type: ignore[assignment]  # a mean need not be whole
-    units = _billed(total)
+    return total
+
+
+def _counts(services: int) -> tuple[float, float, float, float]:
+    """A month's settled looks, looks with an incident open, facts, and uploaded objects."""
+    return (
+        services * MINUTES / SWEEP_SLOTS,
+        services * INCIDENTS * INCIDENT_MINUTES,
+        services * (2 * INCIDENTS + CHANGES + COMMANDS),
+        services * VERSIONS * OBJECTS,
+    )
+
+
+def monthly(services: int) -> dict[str, float]:
+    """Billed units a month."""
+    looks, worried, facts, uploads = _counts(services)
+    units = _billed(_operations(services))
     # Every tick lists the services of its slot, and again each fact of the last while.
     units["reads"] += services * MINUTES / SWEEP_SLOTS + (facts + uploads) * MISSED_WITHIN.total_seconds() / 60
     requests_of_reconcile = looks + facts + worried + services * (INCIDENTS * ACTS + VERSIONS * LOOKS_OF_A_VERSION)
@@ -291,6 +315,23 @@ Alert policies are free until 1 September 2027, then $0.35 a month for each metr
 {ALERT_METRICS} metrics; whoever alerts on a service pays this with any controller. Those on Trimtab itself
 are {{own}} conditions, which return {{series}} time series: {{usd}} a month, as much for one service as for a thousand.
 """
+SWITCHED = """
+## With the switches
+
+None of this is in the sums: both are off unless the deployment says `trace_ratio` or `cloud_profiler`
+([guides/deploy.md](guides/deploy.md)).
+
+**Spans.** A recorded request is one span, and each call that goes out of it one more. If every request were recorded:
+
+{table}
+{price} per million spans beyond {free} million a month and billing account
+([page]({page}), seen {seen}). `trace_ratio` is the share of requests that are recorded; besides, those that
+Cloud Run picks to trace itself are, at most one in ten seconds of each instance: with few services that can be nearly all of them. A
+recorded request also waits until its spans are sent, and that time is billed as every other of an instance.
+
+**Profiles.** Google's page names no price for them. The images are larger (the profiler and what it needs are 111 MB), builds take longer
+because it is compiled in each, and the samples take processor time of the instances. Not measured on Google Cloud.
+"""
 PEER = """
 ## Beside a peer
 
@@ -329,6 +370,18 @@ def costs_page() -> str:
     )
     conditions, series = own_alerts()
     alerts = ALERTS.format(own=conditions, series=series, usd=_usd(own_alert_dollars()))
+    recorded = [
+        ["spans", *(_amount(spans(size)) for size in SIZES)],
+        ["with what is free", *(_usd(_span_dollars(size, free=True)) for size in SIZES)],
+        ["nothing free", *(_usd(_span_dollars(size, free=False)) for size in SIZES)],
+    ]
+    switched = SWITCHED.format(
+        table="\n".join(_table([head, *recorded])) + "\n",
+        price=f"${SPANS.usd:.2f}",
+        free=f"{SPANS.free / 1e6:g}",
+        page=SPANS.page,
+        seen=SPANS.seen,
+    )
     uncounted = NOT_COUNTED.format(cold_s=COLD_SECONDS, cold=_usd(cold_start_dollars()))
     parts = [
         f"# Costs\n\n{NOTE}{INTRO}",
@@ -339,7 +392,7 @@ def costs_page() -> str:
         *_table([["what", "assumed"], *map(list, ASSUMED)]),
         TIME_MATTERS + uncounted + PRICES_INTRO,
         *_table([["unit", "USD", "free a month", "page", "seen"], *prices]),
-        alerts + words,
+        alerts + switched + words,
     ]
     return "\n".join(parts).rstrip("\n") + "\n"
 

@@ -70,7 +70,7 @@ def roles_page() -> str:
         for name, role in CUSTOM_ROLES.items()
     ]
     granted = _table(("who", "role", "on", "why"), rows)
-    asked = _table(("who", "role", "on", "asked for by"), ON_DEMAND)
+    asked = _table(("who", "role", "on", "asked for by"), (*ON_DEMAND, *_switched()))
     defined = _table(("role", "permissions", "why"), own)
     return (
         f"# Roles\n\n{NOTE}{ROLES_INTRO}\n{granted}\n## Only where asked for\n\n{asked}\n## Trimtab's own roles\n\n{OWN_INTRO}\n{defined}"
@@ -103,6 +103,7 @@ ON_DEMAND = (
         "`allow_delete` of the model: the command `delete` may end the service",
     ),
 )
+SWITCHED_BY = {parts.Switch.PROFILER: "`cloud_profiler`", parts.Switch.TRACES: "`trace_ratio` above 0"}
 _PLACES = {
     parts.On.PROJECT: "the project",
     parts.On.SERVED_PROJECT: "each project that is served",
@@ -122,6 +123,19 @@ _PLACES = {
 def terraform_pages() -> dict[Path, str]:
     """Every generated file about Terraform and what must stand in it."""
     return {**{folder / "README.md": readme(folder) for folder in folders()}, ROOT / "docs" / "reference" / "roles.md": roles_page()}
+
+
+def _switched() -> Iterator[tuple[str, str, str, str]]:
+    """The roles that come with a switch: a row for each role that every function gets, for it would be the same six times."""
+    always = set(parts.grants())
+    for switch, said in SWITCHED_BY.items():
+        accounts: dict[tuple[str, str, str], list[str | parts.Agent]] = {}
+        for grant in parts.grants({switch}):
+            if grant not in always:
+                accounts.setdefault((grant.role, _where(grant), grant.why), []).append(grant.account)
+        for (role, where, why), given in accounts.items():
+            who = "each of the six functions" if set(given) == set(parts.FUNCTIONS) else ", ".join(map(_who, given))
+            yield who, f"`{_role(role)}`", where, f"{said}: {why}"
 
 
 def _who(account: str | parts.Agent) -> str:

@@ -10,7 +10,7 @@ subscription) and of push authentication; Cloud Storage's of Pub/Sub notificatio
 Cloud Logging's of sinks (the sink's writer identity).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -66,6 +66,25 @@ APIS: Final[Mapping[str, str]] = {
     "storage.googleapis.com": "the functions' source, and models",
 }
 """APIs that must be enabled in the project, and what each is for."""
+
+
+class Switch(StrEnum):
+    """What a deployment may switch on; the value is the variable of the functions' environment that does it."""
+
+    PROFILER = "TRIMTAB_PROFILER"
+    """Cloud Profiler: where processor time goes."""
+    TRACES = "TRIMTAB_TRACE_RATIO"
+    """Spans over OpenTelemetry to Cloud Trace: where the time of one event goes."""
+
+
+SWITCHED_APIS: Final[Mapping[Switch, Mapping[str, str]]] = {
+    Switch.PROFILER: {"cloudprofiler.googleapis.com": "takes the profiles"},
+    Switch.TRACES: {
+        "cloudtrace.googleapis.com": "keeps the spans; without it they are dropped",
+        "telemetry.googleapis.com": "takes the spans (OTLP)",
+    },
+}
+"""APIs that a switch needs besides."""
 
 
 CUSTOM: Final = "projects/{project}/roles/"
@@ -169,8 +188,13 @@ def dead_letter_subscription(function: str) -> str:
     return f"{service_name(function)}{DEAD_LETTERS}"
 
 
-def grants() -> Iterator[Grant]:
-    """Every role that a deployment needs, and none besides.
+def apis(switches: Collection[Switch] = ()) -> Mapping[str, str]:
+    """The APIs that a deployment with these switches needs, and what each is for."""
+    return {**APIS, **{api: why for switch in switches for api, why in SWITCHED_APIS[switch].items()}}
+
+
+def grants(switches: Collection[Switch] = ()) -> Iterator[Grant]:
+    """Every role that a deployment with these switches needs, and none besides.
 
     Not here: `trimtabRunDeleter` of the command function on services that a command may delete, which is off unless asked for.
     """
@@ -196,6 +220,12 @@ def grants() -> Iterator[Grant]:
     yield Grant(BUILD_ACCOUNT, "roles/logging.logWriter", On.PROJECT, "", "writes the log of a build")
     yield Grant(BUILD_ACCOUNT, "roles/storage.objectViewer", On.PROJECT, "", "reads the archive")
     yield Grant(BUILD_ACCOUNT, "roles/artifactregistry.writer", On.REPOSITORY, "", "keeps the functions' images")
+    for function in FUNCTIONS:
+        if Switch.PROFILER in switches:
+            yield Grant(function, "roles/cloudprofiler.agent", On.PROJECT, "", "uploads its profiles")
+        if Switch.TRACES in switches:
+            yield Grant(function, "roles/telemetry.tracesWriter", On.PROJECT, "", "sends its spans")
+            yield Grant(function, "roles/serviceusage.serviceUsageConsumer", On.PROJECT, "", "the Telemetry API asks it of senders")
 
 
 _RECONCILE: Final = (

@@ -34,6 +34,8 @@ module "control_plane" {
   allowed_projects         = var.allowed_projects
   notification_channels    = var.notification_channels
   alert_thresholds         = var.alert_thresholds
+  cloud_profiler           = var.cloud_profiler
+  trace_ratio              = var.trace_ratio
   labels                   = var.labels
 }
 

@@ -15,8 +15,9 @@ variable "region" {
 }
 
 variable "archive" {
-  description = "The path of the archive that `make package` made."
+  description = "The path of an archive that `make package` made; null: what it wrote last, `build/trimtab.zip`, or `build/trimtab-profiler.zip` for cloud_profiler."
   type        = string
+  default     = null
 }
 
 variable "runtime" {
@@ -165,6 +166,18 @@ variable "models" {
     condition     = alltrue([for name, model in var.models : model.service_account_email == null || strcontains(coalesce(model.service_account_email, "none"), "@")])
     error_message = "models.service_account_email: want the address of a service account, or null for one that is made here."
   }
+}
+
+variable "cloud_profiler" {
+  description = "Whether Cloud Profiler samples where the functions' processor time goes. The archive is then the one with the profiler in it, whose build compiles it."
+  type        = bool
+  default     = false
+}
+
+variable "trace_ratio" {
+  description = "The share of requests, 0 to 1, whose spans go to Cloud Trace over OpenTelemetry, beside those that Cloud Run traces itself. 0: none at all."
+  type        = number
+  default     = 0
 }
 
 variable "dashboard" {

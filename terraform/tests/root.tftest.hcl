@@ -22,7 +22,8 @@ variables {
   archive    = "tests/archive.zip"
 }
 
-run "works_with_project_region_and_archive_alone" {
+# The archive is named because a checkout need not have packaged yet: where it has, project and region are all that must be said.
+run "works_with_project_and_region_alone" {
   command = plan
 
   assert {
@@ -114,4 +115,19 @@ run "an_account_has_an_address" {
   }
 
   expect_failures = [var.models]
+}
+
+run "what_is_switched_on_is_passed_on" {
+  command = plan
+
+  variables {
+    archive        = "tests/archive-profiler.zip"
+    cloud_profiler = true
+    trace_ratio    = 0.05
+  }
+
+  assert {
+    condition     = output.archive_object == "trimtab-${substr(filesha256(var.archive), 0, 16)}.zip"
+    error_message = "the archive with the profiler is named by its content as well"
+  }
 }

@@ -86,6 +86,27 @@ def test_the_totals_name_what_alert_policies_will_cost_and_the_page_what_is_not_
     assert "verything else is counted" not in text
 
 
+def test_a_recorded_request_is_a_span_and_each_call_that_goes_out_one_more(page: ModuleType) -> None:
+    operations = page._operations(10)
+    assert page.spans(10) == page.monthly(10)["requests"] + sum(operations.values())
+    assert {name.partition(".")[0] for name in operations} >= {"store", "bus", "platform", "metrics", "logs"}
+
+
+def test_spans_are_in_no_sum_and_the_guide_says_when_they_cost_something(page: ModuleType) -> None:
+    """A hundred services stay below what is free with every request recorded, a thousand do not."""
+    assert "spans" not in page.monthly(1)
+    assert "spans" not in page.PRICES
+    dollars = {size: page._span_dollars(size, free=True) for size in page.SIZES}
+    assert (dollars[100], dollars[1_000] > 0) == (0, True)
+    text = page.costs_page()
+    for size in page.SIZES:
+        assert f"{page._amount(page.spans(size))} |" in text
+    guide = " ".join((ROOT / "docs/guides/deploy.md").read_text(encoding="utf-8").split())
+    price = f"${page.SPANS.usd:.2f} per million spans beyond {page.SPANS.free / 1e6:g} million a month"
+    assert f"{price}, which a hundred services do not reach with every request recorded" in guide
+    assert price in " ".join(text.split())
+
+
 def test_the_readme_says_what_the_page_says(page: ModuleType) -> None:
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     sums = {free: sum(page.dollars(page.monthly(10), free=free).values()) for free in (True, False)}

@@ -23,7 +23,7 @@ TOPICS = {topic_name(each) for each in (*FUNCTIONS, EVENTS_TOPIC)} | {dead_lette
 SERVICES = {service_name(each) for each in FUNCTIONS}
 SUBSCRIPTIONS = SERVICES | {dead_letter_subscription(each) for each in FUNCTIONS}
 SERVED = {"ranker", "scorer"}
-OTHER = {"trimtab-demo", "trimtab-manifest", "trimtab-serving", "trimtab-serving-ranker"}
+OTHER = {"trimtab-demo", "trimtab-manifest", "trimtab-profiler", "trimtab-serving", "trimtab-serving-ranker"}
 """Files, and accounts of served models."""
 NAME = r"([a-z][\w-]+)"
 NAMED = (

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -122,3 +123,13 @@ def cloud_event(event_id: str = "9001") -> dict[str, str]:
         "ce-specversion": "1.0",
         "ce-time": "2026-11-30T03:00:00.000Z",
     }
+
+
+def copied(into: Path) -> Path:
+    """The source tree, as a checkout has it."""
+    into.mkdir(parents=True)
+    for name in ("cli", "functions", "shared", "requirements"):
+        shutil.copytree(ROOT / name, into / name, ignore=shutil.ignore_patterns("__pycache__"), copy_function=shutil.copyfile)
+    for name in ("pyproject.toml", "README.md", ".gitignore", "Makefile"):
+        shutil.copyfile(ROOT / name, into / name)
+    return into

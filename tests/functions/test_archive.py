@@ -1,12 +1,15 @@
-"""What `make package` makes: the same bytes from the same source, and all that the functions need, far from the source tree."""
+"""What `make package` makes: the same bytes from the same source, and all that the functions need, far from the source tree.
+
+Twice, with Cloud Profiler and without: the two differ by their requirements alone.
+"""
 
 import contextlib
+import errno
 import hashlib
 import http.client
 import io
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -19,9 +22,10 @@ from pathlib import Path
 
 import pytest
 
-from cli.package import Archive, packaged
+from cli import package
+from cli.package import Archive, Archives, packaged, write
 from shared.deployment import FUNCTIONS, source_file
-from tests.functions.apps import ROOT, TEST_NOTIFICATION, pushed
+from tests.functions.apps import ROOT, TEST_NOTIFICATION, copied, pushed
 
 DEPENDENCIES = sysconfig.get_paths()["purelib"]
 START_SECONDS = 60.0
@@ -33,15 +37,22 @@ def run(*command: str, cwd: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def archive() -> Archive:
+def both() -> Archives:
     return packaged(ROOT)
 
 
+@pytest.fixture(scope="module", params=Archives._fields)
+def archive(request: pytest.FixtureRequest, both: Archives) -> Archive:
+    """One of the two, then the other."""
+    found: Archive = getattr(both, request.param)
+    return found
+
+
 @pytest.fixture(scope="module")
-def unpacked(archive: Archive, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The archive's files (`source`), and beside them the wheel as it is when installed (`site`)."""
+def unpacked(both: Archives, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The plain archive's files (`source`), and beside them the wheel as it is when installed (`site`)."""
     folder = tmp_path_factory.mktemp("archive")
-    with zipfile.ZipFile(io.BytesIO(archive.content)) as files:
+    with zipfile.ZipFile(io.BytesIO(both.plain.content)) as files:
         files.extractall(folder / "source")
     (wheel,) = (folder / "source").glob("trimtab-*.whl")
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-index", "--no-deps")
@@ -49,17 +60,7 @@ def unpacked(archive: Archive, tmp_path_factory: pytest.TempPathFactory) -> Path
     return folder
 
 
-def copied(into: Path) -> Path:
-    """The source tree, as a checkout has it."""
-    into.mkdir(parents=True)
-    for name in ("cli", "functions", "shared", "requirements"):
-        shutil.copytree(ROOT / name, into / name, ignore=shutil.ignore_patterns("__pycache__"), copy_function=shutil.copyfile)
-    for name in ("pyproject.toml", "README.md", ".gitignore"):
-        shutil.copyfile(ROOT / name, into / name)
-    return into
-
-
-def test_two_trees_with_one_content_make_the_same_bytes(archive: Archive, tmp_path: Path) -> None:
+def test_two_trees_with_one_content_make_the_same_bytes(both: Archives, tmp_path: Path) -> None:
     """Elsewhere, later, with another umask and another time stamp asked for by the environment."""
     before = os.umask(0o077)
     try:
@@ -69,18 +70,46 @@ def test_two_trees_with_one_content_make_the_same_bytes(archive: Archive, tmp_pa
             again = packaged(tree)
     finally:
         os.umask(before)
-    assert again.name == archive.name
-    assert again.content == archive.content
+    assert again == both
 
 
-def test_its_name_says_its_content(archive: Archive) -> None:
-    assert archive.name == f"trimtab-{version('trimtab')}-{hashlib.sha256(archive.content).hexdigest()[:16]}.zip"
+def test_their_names_say_their_content(both: Archives) -> None:
+    for archive, kind in zip(both, ("trimtab", "trimtab-profiler"), strict=True):
+        assert archive.name == f"{kind}-{version('trimtab')}-{hashlib.sha256(archive.content).hexdigest()[:16]}.zip"
+        assert archive.fixed_name == f"{kind}.zip"
 
 
-def test_another_content_has_another_name(archive: Archive, tmp_path: Path) -> None:
+def test_another_content_has_another_name(both: Archives, tmp_path: Path) -> None:
     tree = copied(tmp_path / "tree")
     (tree / "shared" / "settings.py").write_text((tree / "shared" / "settings.py").read_text() + "\n")
-    assert packaged(tree).name != archive.name
+    assert {each.name for each in packaged(tree)}.isdisjoint(each.name for each in both)
+
+
+def test_a_requirement_of_the_profiler_changes_its_archive_alone(both: Archives, tmp_path: Path) -> None:
+    tree = copied(tmp_path / "tree")
+    locked = tree / "requirements" / "functions-profiler.txt"
+    locked.write_text(locked.read_text() + "# another\n")
+    again = packaged(tree)
+    assert again.plain == both.plain
+    assert again.profiler.name != both.profiler.name
+
+
+def test_the_two_differ_by_their_requirements_alone(both: Archives) -> None:
+    plain, profiler = (contents(each) for each in both)
+    assert {name for name in plain | profiler if plain.get(name) != profiler.get(name)} == {"requirements.txt"}
+
+
+def test_the_wheel_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = []
+    make = package._wheel
+
+    def counted(root: Path) -> tuple[str, bytes]:
+        built.append(root)
+        return make(root)
+
+    monkeypatch.setattr(package, "_wheel", counted)
+    packaged(ROOT)
+    assert built == [ROOT]
 
 
 def test_its_root_has_one_file_a_function_the_requirements_and_the_wheel(archive: Archive) -> None:
@@ -94,10 +123,67 @@ def test_its_root_has_one_file_a_function_the_requirements_and_the_wheel(archive
         assert {entry.date_time for entry in files.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
-def test_every_requirement_is_pinned_and_has_hashes(archive: Archive) -> None:
+def contents(archive: Archive) -> dict[str, bytes]:
+    """The files of an archive."""
     with zipfile.ZipFile(io.BytesIO(archive.content)) as files:
-        said = files.read("requirements.txt").decode()
-        wheel = files.read(f"trimtab-{version('trimtab')}-py3-none-any.whl")
+        return {name: files.read(name) for name in files.namelist()}
+
+
+def required(archive: Archive) -> dict[str, str]:
+    """What an archive asks for, and in which version."""
+    said = contents(archive)["requirements.txt"].decode()
+    return dict(re.findall(r"^([a-z0-9-]+)==(\S+)", said, re.MULTILINE))
+
+
+def test_the_profiler_and_what_it_needs_is_in_its_own_archive_and_all_else_is_the_same(both: Archives) -> None:
+    """What runs with the profiler is what everybody runs: no requirement has another version."""
+    plain, profiler = (required(each) for each in both)
+    assert "google-cloud-profiler" not in plain
+    assert plain.items() <= profiler.items()
+    assert {"google-cloud-profiler", "google-api-python-client"} <= profiler.keys() - plain.keys()
+
+
+def test_the_profiler_is_seen_in_the_archive_as_it_is(both: Archives) -> None:
+    """Terraform reads this line in the file, which holds as long as nothing is compressed."""
+    line = b"\ngoogle-cloud-profiler=="
+    assert [each.content.count(line) for each in both] == [0, 1]
+    assert '"\\ngoogle-cloud-profiler=="' in (ROOT / "terraform/modules/control-plane/archive.tf").read_text()
+
+
+def test_both_lie_under_the_name_of_their_content_and_under_a_fixed_one(both: Archives, tmp_path: Path) -> None:
+    write(both, tmp_path / "build")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "build").iterdir()} == {
+        name: each.content for each in both for name in (each.name, each.fixed_name)
+    }
+
+
+def test_the_fixed_name_has_what_was_packaged_last_and_what_was_before_is_kept(both: Archives, tmp_path: Path) -> None:
+    earlier = Archives(Archive("trimtab-1-a.zip", "trimtab.zip", b"1"), Archive("trimtab-profiler-1-b.zip", "trimtab-profiler.zip", b"2"))
+    write(earlier, tmp_path)
+    write(both, tmp_path)
+    assert (tmp_path / "trimtab.zip").read_bytes() == both.plain.content
+    assert (tmp_path / "trimtab-profiler.zip").read_bytes() == both.profiler.content
+    assert (tmp_path / "trimtab-1-a.zip").read_bytes() == b"1"
+
+
+def test_a_disk_that_is_full_leaves_the_archive_that_was_there(both: Archives, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "trimtab.zip").write_bytes(b"the last")
+
+    def full(path: Path, content: bytes) -> int:
+        with path.open("wb") as file:
+            file.write(content[:1_000])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space left"):
+        write(both, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["trimtab.zip"]
+    assert (tmp_path / "trimtab.zip").read_bytes() == b"the last"
+
+
+def test_every_requirement_is_pinned_and_has_hashes(archive: Archive) -> None:
+    files = contents(archive)
+    said, wheel = files["requirements.txt"].decode(), files[f"trimtab-{version('trimtab')}-py3-none-any.whl"]
     entries = [line for line in said.splitlines() if line and not line.startswith((" ", "#"))]
     assert entries[-1] == f"./trimtab-{version('trimtab')}-py3-none-any.whl \\"
     assert said.rstrip().endswith(f"--hash=sha256:{hashlib.sha256(wheel).hexdigest()}")
@@ -106,8 +192,7 @@ def test_every_requirement_is_pinned_and_has_hashes(archive: Archive) -> None:
 
 
 def test_no_function_carries_what_only_the_command_line_needs(archive: Archive) -> None:
-    with zipfile.ZipFile(io.BytesIO(archive.content)) as files:
-        names = {line.split("==")[0] for line in files.read("requirements.txt").decode().splitlines() if "==" in line}
+    names = required(archive).keys()
     assert "functions-framework" in names, "else the buildpack installs one of its own choice before ours"
     assert names.isdisjoint({"typer", "rich", "pyyaml", "prometheus-client", "numba", "numpy", "matplotlib", "pytest", "hatchling"})
 

@@ -1,11 +1,11 @@
-"""The plan of the root with every kind of thing in it, made once."""
+"""The plan of the root with every kind of thing in it, made once; and once more with all that can be switched on."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from tests.terraform.plans import Plan, Terraform, terraform
-from tests.terraform.sample import VARIABLES
+from tests.terraform.sample import SWITCHED, VARIABLES
 
 
 @pytest.fixture(scope="session")
@@ -19,3 +19,8 @@ def tf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terraform]:
 @pytest.fixture(scope="session")
 def plan(tf: Terraform) -> Plan:
     return tf.plan(VARIABLES)
+
+
+@pytest.fixture(scope="session")
+def switched(tf: Terraform) -> Plan:
+    return tf.plan(SWITCHED)

@@ -18,7 +18,7 @@ from shared.records.facts import FACT_TTL_SECONDS
 from shared.records.plan import DenialCode
 from shared.records.rights import Grants
 from shared.settings import PREFIX, Settings
-from tests.terraform.contract_details import DETAILS
+from tests.terraform.contract_details import DETAILS, switches
 from tests.terraform.grants import granted, iam, needed, twice
 from tests.terraform.plans import ROOT, Plan, Resource
 from tests.terraform.sample import ALLOWED, CALLER, GRANTS, PROJECT
@@ -167,7 +167,7 @@ def only_who_is_named_calls(plan: Plan) -> Iterator[str]:
 
 def least_privilege(plan: Plan) -> Iterator[str]:
     """Every role is one of the list of roles, and the other way round; Trimtab's own roles hold what they must; each function is itself."""
-    there, wanted = granted(plan), needed()
+    there, wanted = granted(plan), needed(switches(plan))
     yield from (f"roles: not in the list: {each}" for each in sorted(there - wanted, key=str))
     yield from (f"roles: missing: {each}" for each in sorted(wanted - there, key=str))
     yield from twice(plan)

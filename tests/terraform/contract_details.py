@@ -192,8 +192,9 @@ def nothing_is_lost(plan: Plan) -> Iterator[str]:
         if each.values["disable_on_destroy"] is not False:
             yield f"{each.address}: is switched off when Trimtab goes"
     own = {each.values["service"] for each in plan.of("project_service") if "control_plane" in each.address}
-    if own != set(parts.APIS):
-        yield f"APIs: {sorted(own ^ set(parts.APIS))} differ from the code's list"
+    wanted = set(parts.apis(switches(plan)))
+    yield from (f"APIs: {api} is needed and stays off" for api in sorted(wanted - own))
+    yield from (f"APIs: {api} is switched on, and nobody needs it" for api in sorted(own - wanted))
     for each in plan.of("storage_bucket"):
         if each.values["name"] == MADE_BUCKET:
             yield from (f"{each.address}: {problem}" for problem in _model_bucket(each))
@@ -228,6 +229,23 @@ BEFORE_A_BUILD = {
 }
 
 
+def switches(plan: Plan) -> frozenset[parts.Switch]:
+    """What the plan was asked to switch on."""
+    asked = {parts.Switch.PROFILER: "cloud_profiler", parts.Switch.TRACES: "trace_ratio"}
+    return frozenset(switch for switch, variable in asked.items() if plan.variables.get(variable))
+
+
+def what_is_switched_on_reaches_the_functions(plan: Plan) -> Iterator[str]:
+    """Each function is told of the switches that are on, by the names of its settings, and of no other."""
+    values = {parts.Switch.PROFILER: "true", parts.Switch.TRACES: str(plan.variables.get("trace_ratio"))}
+    wanted = {switch.value: values[switch] for switch in switches(plan)}
+    for each in plan.of("cloudfunctions2_function"):
+        given = each.values["service_config"][0]["environment_variables"]
+        told = {name: value for name, value in given.items() if name in set(parts.Switch)}
+        if told != wanted:
+            yield f"{each.values['name']}: is told of {told}, want {wanted}"
+
+
 def first_things_come_first(plan: Plan) -> Iterator[str]:
     """Rights and agents are there before what needs them is made."""
     for address, first in FIRST.items():
@@ -244,5 +262,6 @@ DETAILS = (
     own_alerts_watch_what_they_say,
     lines_of_the_functions_are_counted,
     nothing_is_lost,
+    what_is_switched_on_reaches_the_functions,
     first_things_come_first,
 )

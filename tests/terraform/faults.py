@@ -205,7 +205,7 @@ NAMED = {
         "dashboard: there is no logging.googleapis.com/user/trimtab/errors",
     ),
     "an archive of one name for all": Seen(
-        Edit("modules/control-plane/archive.tf", '"trimtab-${substr(filesha256(var.archive), 0, 16)}.zip"', '"trimtab.zip"'), "archive: "
+        Edit("modules/control-plane/archive.tf", '"trimtab-${substr(filesha256(local.archive), 0, 16)}.zip"', '"trimtab.zip"'), "archive: "
     ),
     "a variable that does not say what it is": Seen(
         Edit("modules/alerts/variables.tf", '  description = "The project of the Cloud Run service."\n', ""),

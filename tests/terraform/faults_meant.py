@@ -134,7 +134,7 @@ MEANT = {
         Edit(CONTROL, "disable_on_destroy = false", "disable_on_destroy = true"), "is switched off when Trimtab goes"
     ),
     "an API that is not switched on": Seen(
-        Edit(CONTROL, '    "serviceusage.googleapis.com",\n', ""), "APIs: ['serviceusage.googleapis.com'] differ"
+        Edit(CONTROL, '    "serviceusage.googleapis.com",\n', ""), "APIs: serviceusage.googleapis.com is needed and stays off"
     ),
     "a clock that stands": Seen(Edit(CONTROL, "paused      = false", "paused      = true"), "tick: its job is paused"),
     "limits that the command function does not know": Seen(

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from shared import deployment as parts
@@ -47,9 +47,9 @@ def twice(plan: Plan) -> Iterator[str]:
     yield from (f"roles: granted twice: {kind} {values}" for (kind, values), number in Counter(said).items() if number > 1)
 
 
-def needed() -> set[Granted]:
+def needed(switches: Collection[parts.Switch]) -> set[Granted]:
     """What the list of roles says for the sample, and the three that are granted on demand: callers, publishers, a deleter."""
-    listed = {found for grant in parts.grants() for found in _expanded(grant)}
+    listed = {found for grant in parts.grants(switches) for found in _expanded(grant)}
     command = f"serviceAccount:{parts.account_address('command', PROJECT)}"
     return listed | {
         Granted(CALLER, "roles/run.invoker", f"service {REGION}/trimtab-command"),

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 ROOT = Path(__file__).parents[2]
@@ -20,6 +21,7 @@ TREE = ROOT / "terraform"
 FOLDER_VARIABLE = "TFCHECK_HOME"
 SCHEMA = "schemas/google-7.json.gz"
 INIT_SECONDS = 90
+NOTHING: Mapping[str, bytes] = MappingProxyType({})
 
 
 class Edit(NamedTuple):
@@ -46,6 +48,7 @@ class Plan:
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.configuration: Mapping[str, Any] = content["configuration"]
+        self.variables: Mapping[str, Any] = {name: each.get("value") for name, each in content.get("variables", {}).items()}
         self._changes = content["resource_changes"]
 
     @cached_property
@@ -91,8 +94,19 @@ class Broken(Exception):
 class Terraform(Protocol):
     """What the tests ask of a Terraform with a google provider."""
 
-    def plan(self, variables: Mapping[str, Any], *, folder: str = ".", edits: tuple[Edit, ...] = (), tfvars: str = "") -> Plan:
-        """The plan of that folder of a copy of the tree, with the edits made in it; `tfvars` is a file of variables beside them."""
+    def plan(
+        self,
+        variables: Mapping[str, Any],
+        *,
+        folder: str = ".",
+        edits: tuple[Edit, ...] = (),
+        tfvars: str = "",
+        built: Mapping[str, bytes] = NOTHING,
+    ) -> Plan:
+        """The plan of that folder of a copy of the tree, with the edits made in it.
+
+        `tfvars` is a file of variables in the folder; `built` are the files in `build/` beside the tree, by their names.
+        """
 
     def validate(self, *, folder: str = ".", edits: tuple[Edit, ...] = ()) -> None:
         """Only whether the configuration is one."""
@@ -108,12 +122,31 @@ class _Shared(ABC):
         self._scratch = scratch
         self._copies = 0
 
+    @property
+    def _copy(self) -> Path:
+        """The checkout that the newest copy is part of."""
+        return self._scratch / f"copy-{self._copies}"
+
+    def _build(self, files: Mapping[str, bytes]) -> None:
+        (self._copy / "build").mkdir()
+        for name, content in files.items():
+            (self._copy / "build" / name).write_bytes(content)
+
     @abstractmethod
     def run(self, folder: Path, *arguments: str, offline: bool = True) -> subprocess.CompletedProcess[str]: ...
 
-    def plan(self, variables: Mapping[str, Any], *, folder: str = ".", edits: tuple[Edit, ...] = (), tfvars: str = "") -> Plan:
+    def plan(
+        self,
+        variables: Mapping[str, Any],
+        *,
+        folder: str = ".",
+        edits: tuple[Edit, ...] = (),
+        tfvars: str = "",
+        built: Mapping[str, bytes] = NOTHING,
+    ) -> Plan:
         work = self.initialised(folder, edits)
         (work / "terraform.tfvars").write_text(tfvars)
+        self._build(built)
         given = [f"-var={name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in variables.items()]
         planned = self.run(work, "plan", "-input=false", "-no-color", "-lock=false", "-refresh=false", "-out=p.tfplan", *given)
         _check(planned)
@@ -129,7 +162,7 @@ class _Shared(ABC):
 
     def initialised(self, folder: str = ".", edits: tuple[Edit, ...] = ()) -> Path:
         self._copies += 1
-        tree = self._scratch / f"copy-{self._copies}"
+        tree = self._copy / TREE.name
         shutil.copytree(TREE, tree, ignore=shutil.ignore_patterns(".terraform", ".terraform.lock.hcl", "terraform.tfstate*", "*.tfvars"))
         for edit in edits:
             path = tree / edit.file

@@ -27,11 +27,14 @@ ALLOWED: dict[str, list[str]] = {
     "allowed_projects": [PROJECT],
 }
 
+ARCHIVE, PROFILER_ARCHIVE = "tests/archive.zip", "tests/archive-profiler.zip"
+"""Beside the root, and no archives but for the line of the requirements that the second must have."""
+
 VARIABLES: dict[str, Any] = {
     "project_id": PROJECT,
     "project_number": NUMBER,
     "region": REGION,
-    "archive": "tests/archive.zip",
+    "archive": ARCHIVE,
     "model_buckets": {BUCKET: {}, MADE_BUCKET: {"create": True, "location": REGION}},
     "models": {
         SERVICE: {
@@ -55,3 +58,7 @@ VARIABLES: dict[str, Any] = {
     **ALLOWED,
     "notification_channels": [CHANNEL],
 }
+
+RATIO = 0.05
+SWITCHED: dict[str, Any] = {**VARIABLES, "archive": PROFILER_ARCHIVE, "cloud_profiler": True, "trace_ratio": RATIO}
+"""The same with all that can be switched on."""

@@ -4,15 +4,19 @@ What Terraform itself refuses is planted one at a time. The others are planted i
 each must be named by a problem of its own, and the plan without them has none.
 """
 
+from collections.abc import Iterable
+
 import pytest
 
 from tests.terraform.contract import problems
-from tests.terraform.faults import NAMED, REFUSED
+from tests.terraform.faults import NAMED, REFUSED, Seen
 from tests.terraform.faults_meant import MEANT
+from tests.terraform.faults_switches import HALF, UNASKED, UNTOLD
 from tests.terraform.plans import TREE, Broken, Edit, Plan, Terraform
-from tests.terraform.sample import VARIABLES
+from tests.terraform.sample import SWITCHED, VARIABLES
 
-SEEN = {**NAMED, **MEANT}
+SEEN = {**NAMED, **MEANT, **UNASKED}
+SEEN_OF_SWITCHES = {**HALF, **UNTOLD}
 TRIGGER = "modules/function/trigger.tf"
 
 
@@ -41,7 +45,7 @@ def test_a_door_for_everybody_is_seen_by_the_tests_that_ship(tf: Terraform) -> N
 @pytest.fixture(scope="module")
 def found(tf: Terraform) -> list[str]:
     """What the contract says of copies with all the faults in them, as many in one as do not touch the same text."""
-    return [problem for edits in batches() for problem in problems(tf.plan(VARIABLES, edits=edits))]
+    return [problem for edits in batches(SEEN.values()) for problem in problems(tf.plan(VARIABLES, edits=edits))]
 
 
 @pytest.mark.parametrize("name", SEEN)
@@ -50,10 +54,24 @@ def test_the_contract_sees(name: str, found: list[str], plan: Plan) -> None:
     assert any(SEEN[name].problem in each for each in found)
 
 
-def batches() -> list[tuple[Edit, ...]]:
+@pytest.fixture(scope="module")
+def found_of_switches(tf: Terraform) -> list[str]:
+    """The same of copies where everything is switched on."""
+    copies = [*batches(HALF.values()), *((each.edit,) for each in UNTOLD.values())]
+    return [problem for edits in copies for problem in problems(tf.plan(SWITCHED, edits=edits))]
+
+
+@pytest.mark.parametrize("name", SEEN_OF_SWITCHES)
+def test_the_contract_sees_half_a_switch(name: str, found_of_switches: list[str], switched: Plan) -> None:
+    wanted = SEEN_OF_SWITCHES[name].problem
+    assert not any(wanted in each for each in problems(switched))
+    assert any(wanted in each for each in found_of_switches)
+
+
+def batches(faults: Iterable[Seen]) -> list[tuple[Edit, ...]]:
     """The faults in as few copies as there can be: no two of a copy change the same text."""
     copies: list[list[Edit]] = []
-    for edit in (each.edit for each in SEEN.values()):
+    for edit in (each.edit for each in faults):
         free = (copy for copy in copies if not any(_touch(edit, other) for other in copy))
         copy = next(free, None)
         if copy is None:

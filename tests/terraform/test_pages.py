@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from shared.deployment import Switch, grants
 from shared.doctor.rules_services import OWNED
+from tests.terraform.contract_details import switches
 from tests.terraform.plans import ROOT, TREE, Plan, Terraform
 from tests.terraform.sample import NUMBER, SERVICE
 
@@ -54,15 +56,33 @@ def test_inputs_and_outputs_are_those_that_terraform_sees(module: str, pages: Mo
 
 def test_the_variables_of_the_guide_can_be_planned(tf: Terraform) -> None:
     (shown,) = re.findall(r"```hcl\n(project_id = .*?)```", GUIDE.read_text(), flags=re.DOTALL)
-    planned = tf.plan({"archive": "tests/archive.zip", "project_number": NUMBER}, tfvars=shown)
+    planned = tf.plan({"project_number": NUMBER}, tfvars=shown, built={"trimtab.zip": b"an archive"})
     assert [each.values["name"] for each in planned.of("cloudfunctions2_function")]
     assert {each.values["name"] for each in planned.of("cloud_run_v2_service_iam_member")} >= {SERVICE, "trimtab-command"}
 
 
-def test_the_pages_that_the_guide_names_exist() -> None:
-    text = GUIDE.read_text()
-    for target in re.findall(r"\]\(([^)#]+)\)", text):
-        assert (GUIDE.parent / target).exists(), target
+def test_the_pages_that_the_guide_names_exist_with_the_headings_that_it_names() -> None:
+    for target, heading in re.findall(r"\]\(([^)#]*)(?:#([^)]+))?\)", GUIDE.read_text()):
+        path = GUIDE.parent / target if target else GUIDE
+        assert path.exists(), target
+        headings = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE) if heading else []
+        assert not heading or heading in {each.lower().replace(" ", "-") for each in headings}, f"{target}#{heading}"
+
+
+@pytest.mark.parametrize(("switch", "variable"), [(Switch.PROFILER, "cloud_profiler"), (Switch.TRACES, "trace_ratio")])
+def test_what_a_switch_grants_stands_among_what_is_asked_for_with_its_variable(switch: Switch, variable: str) -> None:
+    always, asked = (ROOT / "docs/reference/roles.md").read_text().split("## Only where asked for")
+    for role in {grant.role for grant in set(grants({switch})) - set(grants())}:
+        assert f"`{role}`" not in always
+        (row,) = (line for line in asked.splitlines() if f"`{role}`" in line)
+        assert f"`{variable}`" in row
+
+
+def test_the_switches_of_the_guide_are_variables_that_can_be_planned(tf: Terraform) -> None:
+    (shown,) = re.findall(r"```hcl\n(trace_ratio .*?)```", GUIDE.read_text(), flags=re.DOTALL)
+    said = {"project_id": "acme-ml", "region": "europe-west1", "project_number": NUMBER}
+    planned = tf.plan(said, tfvars=shown, built={"trimtab-profiler.zip": b"\ngoogle-cloud-profiler==4"})
+    assert switches(planned) == set(Switch)
 
 
 def test_what_terraform_leaves_alone_is_what_trimtab_writes() -> None:

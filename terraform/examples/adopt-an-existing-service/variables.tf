@@ -16,8 +16,9 @@ variable "region" {
 }
 
 variable "archive" {
-  description = "The path of the archive that `make package` made."
+  description = "The path of an archive that `make package` made; null: what it wrote last, `build/trimtab.zip`, or `build/trimtab-profiler.zip` for cloud_profiler."
   type        = string
+  default     = null
 }
 
 variable "image" {

@@ -22,6 +22,8 @@ module "control_plane" {
   project_number   = lookup(var.project_numbers, var.control_project_id, null)
   region           = var.region
   archive          = var.archive
+  cloud_profiler   = var.cloud_profiler
+  trace_ratio      = var.trace_ratio
   allowed_projects = distinct([for model in var.models : model.project_id])
 }
 

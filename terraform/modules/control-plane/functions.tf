@@ -91,7 +91,7 @@ module "function" {
   }
 
   service_account_email = google_service_account.function[each.key].email
-  environment           = merge(local.environment, lookup(local.own_environment, each.key, {}))
+  environment           = merge(local.environment, local.switched_environment, lookup(local.own_environment, each.key, {}))
   max_instances         = var.max_instances
   min_instances         = var.min_instances
 

@@ -23,7 +23,7 @@ locals {
 }
 
 resource "google_project_service" "main" {
-  for_each = toset(var.enable_apis ? [
+  for_each = toset(var.enable_apis ? concat([
     "artifactregistry.googleapis.com",
     "cloudbuild.googleapis.com",
     "cloudfunctions.googleapis.com",
@@ -37,7 +37,7 @@ resource "google_project_service" "main" {
     "run.googleapis.com",
     "serviceusage.googleapis.com",
     "storage.googleapis.com",
-  ] : [])
+  ], local.switched_apis) : [])
 
   project            = var.project_id
   service            = each.value

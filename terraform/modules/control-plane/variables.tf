@@ -30,11 +30,12 @@ variable "region" {
 }
 
 variable "archive" {
-  description = "The path of the archive that `make package` made."
+  description = "The path of an archive that `make package` made; null: what it wrote last, `build/trimtab.zip`, or `build/trimtab-profiler.zip` for cloud_profiler."
   type        = string
+  default     = null
 
   validation {
-    condition     = endswith(var.archive, ".zip") && fileexists(var.archive)
+    condition     = var.archive == null || (endswith(coalesce(var.archive, "none"), ".zip") && fileexists(coalesce(var.archive, "none")))
     error_message = "archive: want the path of the .zip file that `make package` prints; there is none at this path."
   }
 }
@@ -277,6 +278,25 @@ variable "alert_thresholds" {
   validation {
     condition     = alltrue([for value in values(var.alert_thresholds) : value >= 0])
     error_message = "alert_thresholds: want 0 or more."
+  }
+}
+
+variable "cloud_profiler" {
+  description = "Whether Cloud Profiler samples where the functions' processor time goes. The archive is then the one with the profiler in it, whose build compiles it."
+  type        = bool
+  default     = false
+  nullable    = false
+}
+
+variable "trace_ratio" {
+  description = "The share of requests, 0 to 1, whose spans go to Cloud Trace over OpenTelemetry, beside those that Cloud Run traces itself. 0: none at all."
+  type        = number
+  default     = 0
+  nullable    = false
+
+  validation {
+    condition     = var.trace_ratio >= 0 && var.trace_ratio <= 1
+    error_message = "trace_ratio: want a share of requests from 0 to 1, such as 0.05 for one in twenty."
   }
 }
 

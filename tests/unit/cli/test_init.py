@@ -57,6 +57,26 @@ def test_what_is_given_is_written_and_nothing_is_asked(tmp_path: Path) -> None:
     assert "warning: scorer" not in done.stderr
 
 
+def test_switches_are_written_where_they_are_given_and_never_asked_for(tmp_path: Path) -> None:
+    done = trimtab("init", *GIVEN, "--cloud-profiler", "--trace-ratio", "0.05", "--yes", "-o", tmp_path / "terraform.tfvars")
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "terraform.tfvars").read_text().endswith("\n\ncloud_profiler = true\ntrace_ratio    = 0.05\n")
+
+
+@pytest.mark.parametrize(("ratio", "written"), [("0", []), ("1", ["trace_ratio = 1"]), ("0.000001", ["trace_ratio = 1e-06"])])
+def test_a_ratio_is_written_as_terraform_reads_it(ratio: str, written: list[str], tmp_path: Path) -> None:
+    assert trimtab("init", *GIVEN, "--trace-ratio", ratio, "--yes", "-o", tmp_path / "x.tfvars").exit_code == 0
+    assert re.findall("^trace_ratio.*", (tmp_path / "x.tfvars").read_text(), re.MULTILINE) == written
+
+
+@pytest.mark.parametrize("ratio", ["-0.1", "5", "nan", "inf", "often"])
+def test_a_ratio_that_is_no_share_is_refused(ratio: str, tmp_path: Path) -> None:
+    done = trimtab("init", *GIVEN, f"--trace-ratio={ratio}", "--yes", "-o", tmp_path / "x.tfvars")
+    assert done.exit_code == 2
+    assert "--trace-ratio" in done.stderr
+    assert not (tmp_path / "x.tfvars").exists()
+
+
 def test_what_is_not_given_is_asked_for_and_asked_again_until_it_is_right(tmp_path: Path) -> None:
     answers = ["123", "acme-ml", "europe-west1-b", "europe-west1", "gs://acme", "ranker=acme-models", "", "", "", "allUsers", ""]
     done = CliRunner().invoke(app, ["init", "-o", str(tmp_path / "x.tfvars")], input="\n".join(answers) + "\n")
@@ -196,7 +216,7 @@ def test_the_next_command_names_a_file_that_terraform_does_not_read_by_itself(
     done = trimtab("init", *GIVEN, "--yes", "-o", output)
     assert done.exit_code == 0, done.output
     assert next_command in done.stderr
-    assert ("-var-file=" in done.stderr) == ("VARS=" in next_command)
+    assert ("make package && terraform -chdir=terraform apply -var-file=" in done.stderr) == ("VARS=" in next_command)
 
 
 @pytest.mark.parametrize(
@@ -240,9 +260,9 @@ def test_make_deploy_passes_the_file_that_is_named(tmp_path: Path) -> None:
     (tmp_path / "acme ml.tfvars").write_text("")
     code, said = deployed(tmp_path, "PROJECT=acme-ml", "REGION=europe-west1", f"VARS={tmp_path}/acme ml.tfvars")
     assert code == 0, said
-    assert said.splitlines()[3:] == [
+    assert said.splitlines()[4:] == [
         *("-chdir=terraform", "apply", f"-var-file={tmp_path}/acme ml.tfvars"),
-        *("-var", "archive=/x/trimtab.zip", "-var", "project_id=acme-ml", "-var", "region=europe-west1"),
+        *("-var", "project_id=acme-ml", "-var", "region=europe-west1"),
     ]
     assert "-var-file" not in deployed(tmp_path, "PROJECT=acme-ml", "REGION=europe-west1")[1]
 

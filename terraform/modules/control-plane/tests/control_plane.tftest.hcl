@@ -47,3 +47,61 @@ run "lists_reach_the_functions_that_read_them" {
     error_message = "commands that bring a spec, and looks that make something of it"
   }
 }
+
+run "switched_off_nothing_of_a_switch_is_here" {
+  command = plan
+
+  assert {
+    condition     = length(local.switched_environment) == 0 && length(local.switched_apis) == 0 && length(google_project_iam_member.switched) == 0
+    error_message = "no variable, no API, no role"
+  }
+}
+
+run "the_profiler_is_a_variable_an_api_and_a_role_of_each_function" {
+  command = plan
+
+  variables {
+    archive        = "../../tests/archive-profiler.zip"
+    cloud_profiler = true
+  }
+
+  assert {
+    condition     = local.switched_environment == { TRIMTAB_PROFILER = "true" } && contains(keys(google_project_service.main), "cloudprofiler.googleapis.com")
+    error_message = "the functions are told, and the API is on"
+  }
+  assert {
+    condition     = length(google_project_iam_member.switched) == 6 && alltrue([for grant in google_project_iam_member.switched : grant.role == "roles/cloudprofiler.agent"])
+    error_message = "each function sends profiles of its own"
+  }
+}
+
+run "the_profiler_wants_the_archive_that_has_it" {
+  command = plan
+
+  variables {
+    cloud_profiler = true
+  }
+
+  expect_failures = [google_storage_bucket_object.archive]
+}
+
+run "spans_are_a_variable_two_apis_and_two_roles_of_each_function" {
+  command = plan
+
+  variables {
+    trace_ratio = 0.05
+  }
+
+  assert {
+    condition     = local.switched_environment == { TRIMTAB_TRACE_RATIO = "0.05" }
+    error_message = "the functions are told how many"
+  }
+  assert {
+    condition     = length(setintersection(keys(google_project_service.main), ["cloudtrace.googleapis.com", "telemetry.googleapis.com"])) == 2
+    error_message = "one API takes the spans, the other keeps them"
+  }
+  assert {
+    condition     = length(google_project_iam_member.switched) == 12
+    error_message = "each function writes spans, and its project is charged with them"
+  }
+}

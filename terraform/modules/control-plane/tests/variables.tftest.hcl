@@ -374,3 +374,23 @@ run "a_comma_ends_the_name_of_a_project" {
 
   expect_failures = [var.allowed_projects]
 }
+
+run "less_than_no_request" {
+  command = plan
+
+  variables {
+    trace_ratio = -0.1
+  }
+
+  expect_failures = [var.trace_ratio]
+}
+
+run "more_than_every_request" {
+  command = plan
+
+  variables {
+    trace_ratio = 5
+  }
+
+  expect_failures = [var.trace_ratio]
+}

@@ -3,8 +3,9 @@
 import json
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Literal
 
 FIELD_LIMIT = 1_000
@@ -12,6 +13,7 @@ LINE_LIMIT_BYTES = 16_000
 INTEGER_LIMIT_BITS = 64
 
 _quiet = False
+_around: ContextVar[Mapping[str, object]] = ContextVar("_around", default={})  # noqa: B039 (nobody changes it: a context sets another)
 
 Severity = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
@@ -31,7 +33,7 @@ def event(severity: Severity, message: str, **fields: object) -> None:
     """Print one line. Nothing secret may be handed in: what is logged is read by many."""
     if _quiet:
         return
-    sys.stdout.write(line(severity, message, fields) + "\n")
+    sys.stdout.write(line(severity, message, {**fields, **_around.get()}) + "\n")
     sys.stdout.flush()
 
 
@@ -48,6 +50,16 @@ def _text(value: object) -> str:
 
 def _bounded(text: str) -> str:
     return text if len(text) <= FIELD_LIMIT else f"{text[:FIELD_LIMIT]}… ({len(text)} characters)"
+
+
+@contextmanager
+def within(fields: Mapping[str, object]) -> Iterator[None]:
+    """Lines inside, of this thread, carry these fields as well: the trace of a request."""
+    token = _around.set({**_around.get(), **fields})
+    try:
+        yield
+    finally:
+        _around.reset(token)
 
 
 @contextmanager

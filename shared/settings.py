@@ -101,6 +101,30 @@ class Settings(BaseModel):
             pattern=r"^(127\.0\.0\.1|localhost|\[::1\]):[0-9]{1,5}$",
         ),
     ] = None
+    profiler: Annotated[
+        bool,
+        Field(
+            description="Whether Cloud Profiler samples where processor time goes. It needs the archive with the profiler in it "
+            "(`make package` makes both)."
+        ),
+    ] = False
+    trace_ratio: Annotated[
+        float,
+        Field(
+            description="The share of requests, 0 to 1, whose spans go to Cloud Trace over OpenTelemetry, beside those that Cloud Run "
+            "traces itself. Unset: none.",
+            ge=0,
+            le=1,
+            allow_inf_nan=False,
+        ),
+    ] = 0.0
+    telemetry_endpoint: Annotated[
+        str | None,
+        Field(
+            description="Where spans and profiles go instead (OTLP over HTTP, and the Profiler API): on this machine, likewise.",
+            pattern=r"^(127\.0\.0\.1|localhost|\[::1\]):[0-9]{1,5}$",
+        ),
+    ] = None
     allowed_images: Annotated[
         Patterns,
         Field(

@@ -8,15 +8,19 @@ use: the server forks after the import.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from threading import RLock
 from typing import TYPE_CHECKING, TypeVar
 
 from shared.clock import SystemClock, SystemIds
+from shared.handlers.answer import unwatched
 from shared.settings import Settings
 
 if TYPE_CHECKING:
     from shared.doctor.picture import Picture
     from shared.gcp.firestore_store import FirestoreStore
+    from shared.gcp.traces import Traces
+    from shared.handlers.answer import Headers, Told, Watch
     from shared.handlers.audit import AuditPorts
     from shared.handlers.command_work import CommandPorts
     from shared.handlers.keeping import FactPorts
@@ -45,13 +49,52 @@ def install(
     """Put ready-made ports behind the entrances of this process: what the local edition, the demo and tests do."""
     given = {"alert": alert, "audit": audit, "command": command, "upload": upload, "schedule": schedule, "reconcile": reconcile}
     with _lock:
-        _made.update({name: ports for name, ports in given.items() if ports is not None})
+        _made.update({name: ports for name, ports in given.items() if ports is not None}, watch=unwatched)
 
 
 def reset() -> None:
     """Forget what was made or installed."""
     with _lock:
         _made.clear()
+
+
+def watch(function: str, headers: Headers) -> AbstractContextManager[Told]:
+    """Watch a request of a function: spans and profiles, where the settings switch them on. Whatever goes wrong, the request goes on."""
+    try:
+        watching = _once("watch", lambda: _watch(function))
+    except ValueError:
+        # The settings do not hold: the handler reads them too, and says what is wrong. What is mended is watched.
+        watching = unwatched
+    return watching(function, headers)
+
+
+def _watch(function: str) -> Watch:
+    settings = Settings.from_environment()
+    if settings.profiler:
+        from shared.gcp import profiling
+
+        profiling.start(function, settings.project, endpoint=_http(settings.telemetry_endpoint))
+    traces = _traces(settings)
+    return unwatched if traces is None else traces.request
+
+
+def _traces(settings: Settings) -> Traces | None:
+    """The spans of this process; None: they are not switched on, or cannot be sent."""
+
+    def make() -> Traces | None:
+        if settings.trace_ratio == 0:
+            return None
+        from shared.gcp.traces import Traces
+
+        return Traces.connect(settings.project, ratio=settings.trace_ratio, endpoint=_http(settings.telemetry_endpoint))
+
+    return _once("traces", make)
+
+
+def _seen(settings: Settings, name: str, port: T) -> T:
+    """The port; with a span around each call where traces are switched on."""
+    traces = _traces(settings)
+    return port if traces is None or port is None else traces.of(name, port)
 
 
 def alert_ports() -> FactPorts:
@@ -88,7 +131,7 @@ def upload_ports() -> UploadPorts:
         from shared.handlers.upload import UploadPorts
 
         settings = _cloud_settings()
-        store = FirestoreUploads.connect(settings.project, settings.firestore_database)
+        store = _seen(settings, "store", FirestoreUploads.connect(settings.project, settings.firestore_database))
         return UploadPorts.of(store, _bus(settings), SystemClock(), _events(settings))
 
     return _once("upload", make)
@@ -98,18 +141,17 @@ def command_ports() -> CommandPorts:
     """The ports of functions/command. Cloud Run's client is loaded only by the command that deletes a service."""
 
     def make() -> CommandPorts:
-        from shared.gcp.firestore_store import FirestoreStore
         from shared.gcp.pubsub_redrive import PubsubRedriver
         from shared.handlers.command_work import CommandPorts
 
         settings = _cloud_settings()
         return CommandPorts(
-            store=command_store(settings),
-            states=FirestoreStore.connect(settings.project, settings.firestore_database),
+            store=_seen(settings, "store", command_store(settings)),
+            states=_everything(settings),
             bus=_bus(settings),
             clock=SystemClock(),
-            redriver=PubsubRedriver(settings.project, settings.function_topics),
-            deleter=lambda: _deleter(settings),
+            redriver=_seen(settings, "redriver", PubsubRedriver(settings.project, settings.function_topics)),
+            deleter=lambda: _seen(settings, "platform", _deleter(settings)),
             grants=_grants(settings),
             allowed=_allowed(settings),
             push_account=settings.push_service_account,
@@ -180,20 +222,20 @@ def reconcile_ports() -> ReconcilePorts:
         from shared.handlers.reconcile import ReconcilePorts
 
         settings, clock = _cloud_settings(), SystemClock()
-        platform, store = cloud_run(settings), _everything(settings)
+        platform, store = _seen(settings, "platform", cloud_run(settings)), _everything(settings)
         return ReconcilePorts(
             store=store,
             platform=platform,
             bus=_bus(settings),
             clock=clock,
             ids=SystemIds(clock),
-            metrics=_metrics(settings),
-            logs=_logs(settings),
+            metrics=_seen(settings, "metrics", _metrics(settings)),
+            logs=_seen(settings, "logs", _logs(settings)),
             templates=platform,
-            prober=HttpProber(),
+            prober=_seen(settings, "prober", HttpProber()),
             events=_events(settings),
             models=store,
-            files=CloudStorage(endpoint=_http(settings.storage_endpoint)),
+            files=_seen(settings, "files", CloudStorage(endpoint=_http(settings.storage_endpoint))),
             allowed=_allowed(settings),
         )
 
@@ -262,22 +304,22 @@ def _cloud_settings() -> Settings:
 def _intake(settings: Settings) -> IntakeStore:
     from shared.gcp.firestore_intake import FirestoreIntake
 
-    return FirestoreIntake.connect(settings.project, settings.firestore_database)
+    return _seen(settings, "store", FirestoreIntake.connect(settings.project, settings.firestore_database))
 
 
 def _everything(settings: Settings) -> FirestoreStore:
     from shared.gcp.firestore_store import FirestoreStore
 
-    return FirestoreStore.connect(settings.project, settings.firestore_database)
+    return _seen(settings, "store", FirestoreStore.connect(settings.project, settings.firestore_database))
 
 
 def _events(settings: Settings) -> EventBus | None:
     from shared.gcp.pubsub_events import PubsubEvents
 
-    return None if settings.events_topic is None else PubsubEvents(settings.project, settings.events_topic)
+    return None if settings.events_topic is None else _seen(settings, "events", PubsubEvents(settings.project, settings.events_topic))
 
 
 def _bus(settings: Settings) -> Bus:
     from shared.gcp.pubsub_bus import PubsubBus
 
-    return PubsubBus(project=settings.project, topic=settings.wakes_topic)
+    return _seen(settings, "bus", PubsubBus(project=settings.project, topic=settings.wakes_topic))

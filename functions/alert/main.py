@@ -19,4 +19,4 @@ quick_start.done()
 @functions_framework.http
 def alert(request: Request) -> tuple[str, int]:
     """Decode, call, answer."""
-    return serve("alert", request, lambda headers, read: handle_alert(headers, read, wiring.alert_ports()))
+    return serve("alert", request, lambda headers, read: handle_alert(headers, read, wiring.alert_ports()), wiring.watch)

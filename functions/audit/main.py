@@ -19,4 +19,4 @@ quick_start.done()
 @functions_framework.http
 def audit(request: Request) -> tuple[str, int]:
     """Decode, call, answer."""
-    return serve("audit", request, lambda headers, read: handle_audit(headers, read, wiring.audit_ports()))
+    return serve("audit", request, lambda headers, read: handle_audit(headers, read, wiring.audit_ports()), wiring.watch)

@@ -21,4 +21,4 @@ quick_start.done()
 @functions_framework.http
 def command(request: Request) -> tuple[str, int, dict[str, str]]:
     """Decode, call, answer."""
-    return serve_callers("command", request, lambda headers, read: receive_command(headers, read, wiring.command_ports()))
+    return serve_callers("command", request, lambda headers, read: receive_command(headers, read, wiring.command_ports()), wiring.watch)

@@ -24,4 +24,4 @@ quick_start.done()
 @functions_framework.http
 def reconcile(request: Request) -> tuple[str, int]:
     """Decode, call, answer."""
-    return serve("reconcile", request, lambda headers, read: handle_wake(headers, read, wiring.reconcile_ports()))
+    return serve("reconcile", request, lambda headers, read: handle_wake(headers, read, wiring.reconcile_ports()), wiring.watch)

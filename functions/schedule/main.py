@@ -18,4 +18,4 @@ quick_start.done()
 @functions_framework.http
 def schedule(request: Request) -> tuple[str, int]:
     """Decode, call, answer."""
-    return serve("schedule", request, lambda headers, read: handle_tick(headers, read, wiring.schedule_ports()))
+    return serve("schedule", request, lambda headers, read: handle_tick(headers, read, wiring.schedule_ports()), wiring.watch)

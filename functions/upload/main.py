@@ -19,4 +19,4 @@ quick_start.done()
 @functions_framework.http
 def upload(request: Request) -> tuple[str, int]:
     """Decode, call, answer."""
-    return serve("upload", request, lambda headers, read: handle_upload(headers, read, wiring.upload_ports()))
+    return serve("upload", request, lambda headers, read: handle_upload(headers, read, wiring.upload_ports()), wiring.watch)

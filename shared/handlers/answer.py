@@ -7,7 +7,8 @@ import io
 import json
 import math
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
@@ -69,6 +70,15 @@ class Request(Protocol):
         """The body."""
 
 
+class Told(Protocol):
+    """What a request came to, for who watches it: nothing of it is secret."""
+
+    def __call__(self, verdict: str, status: int, key: str, /) -> None:
+        """Say it: the verdict, the HTTP status, and the key that the log names the event by."""
+
+
+Watch = Callable[[str, Headers], AbstractContextManager[Told]]
+"""Watches a request of a function from outside, by its headers. It never fails."""
 ReadBody = Callable[[], bytes]
 Handle = Callable[[Mapping[str, str], ReadBody], Handled]
 
@@ -78,35 +88,58 @@ _Result = TypeVar("_Result")
 _PLAIN = {"Content-Type": "text/plain; charset=utf-8"}
 
 
-def serve(function: str, request: Request, handle: Handle) -> tuple[str, int]:
+@contextmanager
+def unwatched(_function: str, _headers: Headers, /) -> Iterator[Told]:
+    """Nobody watches."""
+    yield lambda _verdict, _status, _key: None
+
+
+def serve(function: str, request: Request, handle: Handle, watch: Watch = unwatched) -> tuple[str, int]:
     """Run a handler once and answer for it: done, duplicate, ignored and parked are 200, Retry is 503, a bug is 500."""
-    handled = _run(function, request, handle)
-    return _acknowledged(function, handled) if isinstance(handled, Handled) else handled
+    with watch(function, request.headers) as told:
+        result = _run(function, request, handle)
+        text, status = _acknowledged(function, result) if isinstance(result, Handled) else (result.text, result.status)
+        told(result.verdict, status, result.key)
+    return text, status
 
 
-def serve_callers(function: str, request: Request, handle: Callable[[Mapping[str, str], ReadBody], Handled | Reply]) -> Answer:
+def serve_callers(
+    function: str, request: Request, handle: Callable[[Mapping[str, str], ReadBody], Handled | Reply], watch: Watch = unwatched
+) -> Answer:
     """As `serve`, for a function that people and scripts call as well: a `Reply` is answered as JSON with its own status."""
-    result = _run(function, request, handle)
-    if isinstance(result, Reply):
-        return _told(function, result)
-    text, status = _acknowledged(function, result) if isinstance(result, Handled) else result
+    with watch(function, request.headers) as told:
+        result = _run(function, request, handle)
+        if isinstance(result, Reply):
+            told(result.handled.verdict, result.status, result.handled.key)
+            return _told(function, result)
+        text, status = _acknowledged(function, result) if isinstance(result, Handled) else (result.text, result.status)
+        told(result.verdict, status, result.key)
     return text, status, _PLAIN
 
 
-def _run(function: str, request: Request, handle: Callable[[Mapping[str, str], ReadBody], _Result]) -> _Result | tuple[str, int]:
+class _Nothing(NamedTuple):
+    """The answer where a handler came to nothing."""
+
+    verdict: str
+    text: str
+    status: int
+    key: str = ""
+
+
+def _run(function: str, request: Request, handle: Callable[[Mapping[str, str], ReadBody], _Result]) -> _Result | _Nothing:
     """What the handler came to, or the answer where it came to nothing."""
     if request.method != "POST":
-        return "only POST is taken here\n", WRONG_METHOD
+        return _Nothing("refused", "only POST is taken here\n", WRONG_METHOD)
     try:
         return handle(dict(request.headers.items()), lambda: _read(request))
     except Retry as retry:
         key, after = _key(retry), retry.after_seconds
         log.event("WARNING", "will be tried again", function=function, key=key, reason=retry.reason, after_seconds=after)
-        return "later\n", LATER
+        return _Nothing("later", "later\n", LATER, key)
     except Exception as bug:  # noqa: BLE001 (the last line of defence: a bug is logged with its place and repeated by delivery)
-        text = str(bug)[:BUG_TEXT_LIMIT]
-        log.event("ERROR", "bug", function=function, key=_key(bug), error=type(bug).__name__, text=text, where=_where(bug))
-        return "bug\n", BUG
+        text, key = str(bug)[:BUG_TEXT_LIMIT], _key(bug)
+        log.event("ERROR", "bug", function=function, key=key, error=type(bug).__name__, text=text, where=_where(bug))
+        return _Nothing("bug", "bug\n", BUG, key)
 
 
 def _acknowledged(function: str, handled: Handled) -> tuple[str, int]:

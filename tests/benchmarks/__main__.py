@@ -24,6 +24,7 @@ from tests.benchmarks import (
     repair,
     scale,
     storm,
+    traces,
     world,
 )
 from tests.benchmarks.sources import ROOT
@@ -40,6 +41,7 @@ def areas(*, slow: bool) -> dict[str, Callable[[], Area]]:
     return {
         "cost": cost.measure,
         "overhead": overhead.measure,
+        "traces": traces.measure,
         "cold_start": cold_start.measure,
         "scale": scale.measure,
         "storm": lambda: storm.measure(slow=slow),

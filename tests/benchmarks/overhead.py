@@ -42,14 +42,15 @@ def measure(*, rounds: int = 12, requests: int = 500) -> Area:
         for server in servers.values():
             server.first_answer(b"{}")
         before = [server.cpu_seconds() for server in servers.values()]
-        results = _drive([server.port for server in servers.values()], rounds, requests)
+        results = drive([server.port for server in servers.values()], rounds, requests)
         used = [server.cpu_seconds() - start for server, start in zip(servers.values(), before, strict=True)]
     return Area(
         "Overhead", HOW.format(connections=CONNECTIONS, rounds=rounds, requests=requests), _rows(list(servers), results, used, requests)
     )
 
 
-def _drive(ports: list[int], rounds: int, requests: int) -> list[list[Drive]]:
+def drive(ports: list[int], rounds: int, requests: int) -> list[list[Drive]]:
+    """Each round's sides, in the order of the ports."""
     command = [
         sys.executable,
         "-m",

@@ -200,7 +200,14 @@ class Emulators:
 class Deployment:
     """Everything, running: the processes, their topics and subscriptions, the store, the simulated Cloud Run."""
 
-    def __init__(self, emulators: Emulators, logs: Path, stack: contextlib.ExitStack, archive: Unpacked | None = None) -> None:
+    def __init__(
+        self,
+        emulators: Emulators,
+        logs: Path,
+        stack: contextlib.ExitStack,
+        archive: Unpacked | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         self.project = fresh_project()
         self.clock = SystemClock()
         # Quick, so that the look right after a write finds it in force and no test waits for a tick only for that.
@@ -233,7 +240,7 @@ class Deployment:
             "FIRESTORE_EMULATOR_HOST": self.firestore_gate.host,
             "PUBSUB_EMULATOR_HOST": self.pubsub_gate.host,
         }
-        environment = _plain_environment() | settings
+        environment = plain_environment() | settings | dict(variables or {})
         self.functions = {name: FunctionProcess(name, environment, logs, archive) for name in TOPICS.values()}
         for function in self.functions.values():
             stack.callback(function.stop)
@@ -424,7 +431,7 @@ def wait_for(
         time.sleep(0.05)
 
 
-def _plain_environment() -> dict[str, str]:
+def plain_environment() -> dict[str, str]:
     """This process's environment without settings of Trimtab's, of Google's clients and of proxies."""
     return {
         name: value
@@ -434,10 +441,12 @@ def _plain_environment() -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def deployed(emulators: Emulators, logs: Path, archive: Unpacked | None = None) -> Iterator[Deployment]:
-    """Start everything, and stop it whatever happens."""
+def deployed(
+    emulators: Emulators, logs: Path, archive: Unpacked | None = None, variables: Mapping[str, str] | None = None
+) -> Iterator[Deployment]:
+    """Start everything, and stop it whatever happens. `variables` are set for the functions beside their settings."""
     with contextlib.ExitStack() as stack:
-        deployment = Deployment(emulators, logs, stack, archive)
+        deployment = Deployment(emulators, logs, stack, archive, variables)
         yield deployment
     for function in deployment.functions.values():
         assert not function._answers(), f"the function {function.name} still answers after it was stopped"

@@ -1,6 +1,7 @@
 """What is logged is one line of JSON, bounded, whatever is handed in."""
 
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -94,3 +95,20 @@ def test_silence_is_kept_inside_and_ends_even_if_something_breaks(capsys: pytest
         talk_and_break()
     log.event("INFO", "after")
     assert [json.loads(line)["message"] for line in capsys.readouterr().out.splitlines()] == ["after"]
+
+
+def test_lines_inside_a_context_carry_its_fields(capsys: pytest.CaptureFixture[str]) -> None:
+    with log.within({"trace": "t1"}), log.within({"span": "s1"}):
+        log.event("INFO", "inside", key="k")
+    log.event("INFO", "outside", key="k")
+    inside, outside = (read(line) for line in capsys.readouterr().out.splitlines())
+    assert inside == {"severity": "INFO", "message": "inside", "key": "k", "trace": "t1", "span": "s1"}
+    assert outside == {"severity": "INFO", "message": "outside", "key": "k"}
+
+
+def test_another_thread_is_in_no_context_of_this_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with log.within({"trace": "t1"}):
+        other = threading.Thread(target=log.event, args=("INFO", "elsewhere"))
+        other.start()
+        other.join()
+    assert "trace" not in read(capsys.readouterr().out)

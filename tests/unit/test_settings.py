@@ -25,6 +25,9 @@ def test_the_project_is_all_that_must_be_set() -> None:
         "storage_endpoint": None,
         "logging_endpoint": None,
         "monitoring_endpoint": None,
+        "profiler": False,
+        "trace_ratio": 0.0,
+        "telemetry_endpoint": None,
         "allowed_images": None,
         "allowed_service_accounts": None,
         "allowed_buckets": None,
@@ -153,3 +156,14 @@ def test_each_function_has_a_topic_to_go_back_to() -> None:
         "schedule": "ticks",
         "reconcile": "wakes",
     }
+
+
+@pytest.mark.parametrize("ratio", ["-0.1", "1.1", "nan", "inf", "ten"])
+def test_a_ratio_is_from_0_to_1(ratio: str) -> None:
+    with pytest.raises(ValueError, match="TRIMTAB_TRACE_RATIO"):
+        Settings.from_environment({"TRIMTAB_PROJECT": "acme-ml", "TRIMTAB_TRACE_RATIO": ratio})
+
+
+def test_the_switches_are_read_as_terraform_writes_them() -> None:
+    settings = Settings.from_environment({"TRIMTAB_PROJECT": "acme-ml", "TRIMTAB_PROFILER": "true", "TRIMTAB_TRACE_RATIO": "0.05"})
+    assert (settings.profiler, settings.trace_ratio) == (True, 0.05)

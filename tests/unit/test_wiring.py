@@ -1,25 +1,36 @@
 """Which ports stand behind the entrances of this process."""
 
+import contextlib
+import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from shared import wiring
 from shared.clock import SystemClock
+from shared.errors import Retry
+from shared.gcp import profiling
 from shared.gcp.cloud_logging import CloudLogging
 from shared.gcp.cloud_monitoring import CloudMonitoring
 from shared.gcp.cloud_run import CloudRunPlatform
 from shared.gcp.firestore_intake import FirestoreIntake
 from shared.gcp.firestore_store import FirestoreStore
 from shared.gcp.pubsub_bus import PubsubBus
+from shared.handlers.answer import Handled, serve
+from shared.records.subject import Wake
+from tests.support.builders import RANKER
 from tests.support.rig import Rig
+from tests.support.telemetry_door import telemetry_door
 
 
 @pytest.fixture(autouse=True)
 def nothing_made(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No settings but those of the test; emulators of which nobody asks anything keep the clients from looking for credentials."""
-    for name in ("TRIMTAB_EDITION", "TRIMTAB_PROJECT", "GOOGLE_CLOUD_PROJECT"):
+    for name in ("TRIMTAB_EDITION", "TRIMTAB_PROJECT", "GOOGLE_CLOUD_PROJECT", "TRIMTAB_TRACE_RATIO", "TRIMTAB_PROFILER"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", "127.0.0.1:1")
     monkeypatch.setenv("PUBSUB_EMULATOR_HOST", "127.0.0.1:1")
@@ -117,3 +128,111 @@ def test_logs_and_metrics_come_from_google_or_from_where_the_settings_say(monkey
         monkeypatch.delenv(f"TRIMTAB_{name}_ENDPOINT")
     ports = wiring.reconcile_ports()
     assert (type(ports.logs), type(ports.metrics)) == (CloudLogging, CloudMonitoring)
+
+
+# -- who watches requests
+
+
+class Push:
+    """A request of Pub/Sub's."""
+
+    method = "POST"
+
+    def __init__(self, **headers: str) -> None:
+        self.headers = headers
+
+    def get_data(self) -> bytes:
+        return b""
+
+
+def served() -> tuple[str, int]:
+    return serve("alert", Push(), lambda _headers, _read: Handled("done", "k"), wiring.watch)
+
+
+@pytest.mark.usefixtures("project")
+def test_with_the_switches_off_nobody_watches_and_no_port_is_wrapped() -> None:
+    assert served() == ("done\n", 200)
+    assert type(wiring.alert_ports().store) is FirestoreIntake
+
+
+@pytest.mark.usefixtures("project")
+def test_with_traces_on_each_request_is_a_span_and_each_call_of_a_port_one_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    with telemetry_door() as door:
+        monkeypatch.setenv("TRIMTAB_TRACE_RATIO", "1")
+        monkeypatch.setenv("TRIMTAB_TELEMETRY_ENDPOINT", door.endpoint)
+
+        def handle(_headers: object, _read: object) -> Handled:
+            with contextlib.suppress(Retry):  # nothing listens at the emulator's address
+                wiring.alert_ports().bus.publish_wakes([Wake.of(RANKER, "test")])
+            return Handled("done", "k")
+
+        assert serve("alert", Push(), handle, wiring.watch) == ("done\n", 200)
+        assert sorted(span.name for span in door.spans()) == ["alert", "bus.publish_wakes"]
+
+
+ALL_PORTS = {
+    wiring.alert_ports: {"store", "bus"},
+    wiring.upload_ports: {"store", "bus"},
+    wiring.schedule_ports: {"store", "bus", "models"},
+    wiring.command_ports: {"store", "states", "bus", "redriver"},
+    wiring.reconcile_ports: {"store", "platform", "bus", "templates", "prober", "models", "files"},
+}
+
+
+@pytest.mark.parametrize("entrance", ALL_PORTS)
+@pytest.mark.usefixtures("project")
+def test_with_traces_on_every_port_that_goes_out_is_seen(entrance: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIMTAB_TRACE_RATIO", "0.5")
+    monkeypatch.setenv("TRIMTAB_TELEMETRY_ENDPOINT", "127.0.0.1:1")
+    ports = entrance()
+    seen = {field.name for field in fields(ports) if type(getattr(ports, field.name)).__module__ == "shared.gcp.traces"}
+    assert seen == ALL_PORTS[entrance]
+
+
+@pytest.mark.usefixtures("project")
+def test_a_source_that_is_none_stays_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIMTAB_TRACE_RATIO", "0.5")
+    monkeypatch.setenv("TRIMTAB_TELEMETRY_ENDPOINT", "127.0.0.1:1")
+    ports = wiring.reconcile_ports()
+    assert (ports.metrics, ports.logs, ports.events) == (None, None, None)
+
+
+@pytest.mark.usefixtures("project")
+def test_without_credentials_requests_go_on_without_spans(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TRIMTAB_TRACE_RATIO", "1")
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
+    assert [served(), served()] == [("done\n", 200)] * 2
+    assert type(wiring.alert_ports().store) is FirestoreIntake
+    warned = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "WARNING" in line]
+    assert [line["said"] for line in warned] == ["no spans come from this instance"]
+
+
+def test_settings_that_do_not_hold_are_the_handlers_to_say_and_what_is_mended_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert served() == ("done\n", 200)
+    with telemetry_door() as door:
+        monkeypatch.setenv("TRIMTAB_PROJECT", "acme-ml")
+        monkeypatch.setenv("TRIMTAB_TRACE_RATIO", "1")
+        monkeypatch.setenv("TRIMTAB_TELEMETRY_ENDPOINT", door.endpoint)
+        served()
+        assert [span.name for span in door.spans()] == ["alert"]
+
+
+@pytest.mark.usefixtures("project")
+def test_the_profiler_starts_with_the_first_request_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[tuple[str, str, str | None]] = []
+    monkeypatch.setattr(profiling, "start", lambda function, project, *, endpoint: started.append((function, project, endpoint)))
+    monkeypatch.setenv("TRIMTAB_PROFILER", "true")
+    assert [served(), served()] == [("done\n", 200)] * 2
+    assert started == [("alert", "acme-ml", None)]
+
+
+@pytest.mark.usefixtures("project")
+def test_ports_that_were_put_in_place_are_watched_by_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    monkeypatch.setattr(profiling, "start", lambda function, _project, *, endpoint: started.append(f"{function} {endpoint}"))
+    monkeypatch.setenv("TRIMTAB_PROFILER", "true")
+    wiring.install(alert=Rig().alert_ports)
+    assert served() == ("done\n", 200)
+    assert started == []

@@ -23,7 +23,7 @@ from shared.control import conditions, remedies, timing
 from shared.diagnose.cause_catalog import CAUSE_GROUPS
 from shared.diagnose.known import KnownCause, KnownRemedy
 from shared.diagnose.remedy_catalog import REMEDY_GROUPS
-from shared.doctor.finding import CHECKS, Level
+from shared.doctor.finding import CHECKS, Level, Verdict
 from shared.lint.catalog import GROUPS, Code
 from shared.records import (
     commands,
@@ -184,7 +184,8 @@ def events_page() -> str:
     """docs/reference/events.md."""
     intro = (
         "What is published on the topic of `TRIMTAB_EVENTS_TOPIC`: CloudEvents 1.0 in Pub/Sub's binary mode (the attributes `ce-id`, "
-        "`ce-type`, `ce-source`, `ce-subject`, `ce-time`; the data is JSON). Each is published at least once; a repeat has the same id."
+        "`ce-type`, `ce-source`, `ce-subject`, `ce-time`; the data is JSON). Each is published at least once; a repeat has the same id. "
+        "Where the deployment sends spans (`trace_ratio`), the attribute `googclient_traceparent` names the trace that it was published in."
     )
     said = documented(outgoing.EventType)
     rows = [(f"`{kind.value}`", said[kind.name], EVENT_DATA[kind][0]) for kind in outgoing.EventType]
@@ -256,18 +257,24 @@ def _remedy(remedy: KnownRemedy) -> str:
     )
 
 
-DOCTOR_INTRO = """What `trimtab doctor` looks at. A check that says nothing holds; what could not be looked at is `unknown`, which is
-neither. The guide is [guides/doctor.md](../guides/doctor.md).
+DOCTOR_INTRO = """What `trimtab doctor` looks at. What could not be looked at is `unknown`, neither healthy nor broken: a call that was
+refused, or a kind of resource that a plan has none of and no variable of it leaves out. The guide is
+[guides/doctor.md](../guides/doctor.md).
+"""
+DOCTOR_VERDICTS = """Of a check without a finding `--json` says:
 """
 
 
 def doctor_page() -> str:
     """docs/reference/doctor.md."""
-    levels = table(("level", "meaning"), ((f"`{level.value}`", documented(Level)[level.name]) for level in Level))
+    levels, verdicts = (
+        table((title, "meaning"), ((f"`{each.value}`", documented(kind)[each.name]) for each in kind))
+        for title, kind in (("level", Level), ("verdict", Verdict))
+    )
     return (
         f"# Doctor\n\n{NOTE}{DOCTOR_INTRO}\n"
         + table(("check", "what holds"), ((f"`{check}`", said) for check, said in CHECKS.items()))
-        + f"\n{levels}"
+        + f"\n{levels}\n{DOCTOR_VERDICTS}\n{verdicts}"
     )
 
 

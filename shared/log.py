@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Literal
 
 FIELD_LIMIT = 1_000
@@ -13,19 +14,22 @@ LINE_LIMIT_BYTES = 16_000
 INTEGER_LIMIT_BITS = 64
 
 _quiet = False
-_around: ContextVar[Mapping[str, object]] = ContextVar("_around", default={})  # noqa: B039 (nobody changes it: a context sets another)
+_around: ContextVar[Mapping[str, object]] = ContextVar("_around", default=MappingProxyType({}))
 
 Severity = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 
-def line(severity: Severity, message: str, fields: dict[str, object]) -> str:
-    """The line, newline excluded: `severity`, `message` and the fields, each cut to `FIELD_LIMIT` characters."""
+def line(severity: Severity, message: str, fields: Mapping[str, object], around: Mapping[str, object] = MappingProxyType({})) -> str:
+    """The line, newline excluded: `severity`, `message` and the fields, each cut to `FIELD_LIMIT` characters.
+
+    What is `around` stands beside them, uncut, and gives way to a field of its name.
+    """
     record: dict[str, object] = {"severity": severity, "message": _bounded(message)}
     for name, value in fields.items():
         record[name] = value if _is_plain(value) else _bounded(_text(value))
-    text = json.dumps(record)
+    text = json.dumps({**around, **record})
     if len(text) > LINE_LIMIT_BYTES:
-        text = json.dumps({"severity": severity, "message": _bounded(message), "fields_left_out": len(fields)})
+        text = json.dumps({**around, "severity": severity, "message": _bounded(message), "fields_left_out": len(fields)})
     return text
 
 
@@ -33,7 +37,7 @@ def event(severity: Severity, message: str, **fields: object) -> None:
     """Print one line. Nothing secret may be handed in: what is logged is read by many."""
     if _quiet:
         return
-    sys.stdout.write(line(severity, message, {**fields, **_around.get()}) + "\n")
+    sys.stdout.write(line(severity, message, fields, _around.get()) + "\n")
     sys.stdout.flush()
 
 

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from threading import RLock
 from typing import TYPE_CHECKING, TypeVar
 
+from shared import log
 from shared.clock import SystemClock, SystemIds
 from shared.handlers.answer import unwatched
 from shared.settings import Settings
@@ -59,17 +60,16 @@ def reset() -> None:
 
 
 def watch(function: str, headers: Headers) -> AbstractContextManager[Told]:
-    """Watch a request of a function: spans and profiles, where the settings switch them on. Whatever goes wrong, the request goes on."""
+    """Watch a request of a function: spans and profiles, where the settings switch them on."""
     try:
-        watching = _once("watch", lambda: _watch(function))
+        settings = _once("settings of watch", Settings.from_environment)
     except ValueError:
-        # The settings do not hold: the handler reads them too, and says what is wrong. What is mended is watched.
-        watching = unwatched
-    return watching(function, headers)
+        # They do not hold: the handler reads them too, and says what is wrong. What is mended is watched.
+        return unwatched(function, headers)
+    return _once("watch", lambda: _watch(function, settings))(function, headers)
 
 
-def _watch(function: str) -> Watch:
-    settings = Settings.from_environment()
+def _watch(function: str, settings: Settings) -> Watch:
     if settings.profiler:
         from shared.gcp import profiling
 
@@ -79,14 +79,18 @@ def _watch(function: str) -> Watch:
 
 
 def _traces(settings: Settings) -> Traces | None:
-    """The spans of this process; None: they are not switched on, or cannot be sent."""
+    """The spans of this process; None: they are not switched on, or cannot be made."""
 
     def make() -> Traces | None:
         if settings.trace_ratio == 0:
             return None
-        from shared.gcp.traces import Traces
+        try:
+            from shared.gcp.traces import Traces
 
-        return Traces.connect(settings.project, ratio=settings.trace_ratio, endpoint=_http(settings.telemetry_endpoint))
+            return Traces(settings.project, ratio=settings.trace_ratio, endpoint=_http(settings.telemetry_endpoint))
+        except Exception as error:  # noqa: BLE001 (spans must not decide what becomes of events)
+            log.event("WARNING", "traces", problem="no spans come from this instance", error=type(error).__name__)
+            return None
 
     return _once("traces", make)
 

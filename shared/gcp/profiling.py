@@ -5,10 +5,9 @@ server without a bound of time, and a request must not wait for that. It samples
 which is the server's. Sources: the library's own text (`googlecloudprofiler.start`), Google's page of profiling Python.
 """
 
+import logging
 import os
 import threading
-
-from google.auth.exceptions import GoogleAuthError
 
 from shared import log
 from shared.deployment import service_name
@@ -17,12 +16,18 @@ ABSENT = (
     "the profiler is switched on (TRIMTAB_PROFILER), but this archive is without it: deploy build/trimtab-profiler.zip, which Terraform "
     "does by itself where cloud_profiler is true and no other archive is named"
 )
+NOT_STARTED = "not started: no profiles come from this instance"
+VERBOSE = 3
+"""The library's level of debugging: that it may not make profiles (its API is off, a role is missing) it says at no other."""
 
 
 def start(function: str, project: str, *, endpoint: str | None = None) -> threading.Thread:
     """Start to profile this process; what goes wrong is a warning in the log. `endpoint` (`http://127.0.0.1:8087`) is for tests."""
     thread = threading.Thread(target=_start, args=(function, project, endpoint), name="profiler-start", daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError as error:
+        log.event("WARNING", "profiler", problem=NOT_STARTED, error=str(error))
     return thread
 
 
@@ -30,20 +35,43 @@ def _start(function: str, project: str, endpoint: str | None) -> None:
     try:
         import googlecloudprofiler  # noqa: PLC0415 (it is in one of the two archives only)
     except ImportError as error:
-        log.event("WARNING", "profiler", problem=ABSENT, error=str(error))
+        log.event("WARNING", "profiler", problem=ABSENT if error.name == "googlecloudprofiler" else NOT_STARTED, error=str(error))
         return
+    logger = logging.getLogger("googlecloudprofiler")
+    logger.addHandler(_Lines())
+    logger.propagate = False
     try:
         googlecloudprofiler.start(
             service=service_name(function),
             service_version=os.environ.get("K_REVISION"),
             project_id=project,
             disable_wall_profiling=True,
-            verbose=1,
+            verbose=VERBOSE,
             discovery_service_url=None if endpoint is None else f"{endpoint}/discovery/{{api}}/{{apiVersion}}",
         )
-    except (GoogleAuthError, NotImplementedError, OSError, ValueError) as error:
-        log.event(
-            "WARNING", "profiler", problem="not started: no profiles come from this instance", error=f"{type(error).__name__}: {error}"
-        )
+    except Exception as error:  # noqa: BLE001 (a thread of nobody: what is not logged here is plain text on standard error)
+        log.event("WARNING", "profiler", problem=NOT_STARTED, error=type(error).__name__)
         return
-    log.event("INFO", "profiler", started=service_name(function))
+    log.event("INFO", "profiler", asked_to_start=service_name(function))
+
+
+class _Lines(logging.Handler):
+    """What the library says, as log lines of ours instead of plain text on standard error: one of each kind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print it, where it is worth it."""
+        kind = str(record.msg)
+        if _worth_saying(record) and kind not in self._said:
+            self._said.add(kind)
+            log.event("WARNING", "profiler", problem=record.getMessage(), by=record.name)
+
+
+def _worth_saying(record: logging.LogRecord) -> bool:
+    """Warnings, and that a profile was refused; a conflict is how the API says that it wants none now."""
+    if record.levelno >= logging.WARNING:
+        return True
+    return str(record.msg).startswith("Failed to create profile") and "HttpError 409" not in record.getMessage()

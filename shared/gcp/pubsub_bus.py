@@ -8,7 +8,7 @@ import grpc
 from google.pubsub_v1.services.publisher import PublisherClient
 from google.pubsub_v1.services.publisher.transports import PublisherGrpcTransport
 
-from shared import causes
+from shared import trace_context
 from shared.events.wake import encode_wake
 from shared.gcp.google_errors import mendable_as_retry
 from shared.records.subject import Wake
@@ -38,7 +38,7 @@ class PubsubTopic:
         Raises:
             Retry: not known to have been accepted; some of them may have been.
         """
-        wrapped = [{"data": data, "attributes": causes.sent(attributes)} for data, attributes in messages]
+        wrapped = [{"data": data, "attributes": trace_context.sent(attributes)} for data, attributes in messages]
         with mendable_as_retry(f"publishing to {self._topic}"):
             for start in range(0, len(wrapped), MESSAGES_PER_PUBLISH):
                 self._publisher().publish(

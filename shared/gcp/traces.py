@@ -1,118 +1,119 @@
-"""Spans of a function's requests, over OpenTelemetry (OTLP) to Google's Telemetry API. Loaded only where traces are switched on.
+"""Spans of a function's requests, over OpenTelemetry. Loaded only where traces are switched on.
 
-A request has one span, and each call of a port one below it. A request that Cloud Run traces itself (its `traceparent` says so, at most
-one in ten seconds and instance) is always recorded, so that both are one trace; of the others the ratio is. A function has processor
-time only while it answers, so what was recorded is sent before the answer goes out, in at most `SEND_SECONDS`; after a failure nothing
-is sent for `PAUSE_SECONDS`. Nothing here fails a request, and no text of an event or an error is in a span.
+A request has one span, and each call of a port one below it. A request that its caller traces (Cloud Run does one in ten seconds and
+instance by itself, and says so in `traceparent`) is recorded, so that both are one trace, though no more than one a second: anybody who
+may call can ask for it. Of the others the ratio is. What is published carries the request's context, and is linked with it by the
+function that gets it. A function has processor time only while it answers, so a request's spans are handed over before its answer goes
+out (`span_sending`). No text of an event or an error is in a span.
 
-Sources: OpenTelemetry's specification of sampling and trace context; Google's pages of the Telemetry API (`gcp.project_id` is the
-project that keeps the spans, the scope `trace.append`) and of traces of Cloud Run.
+Source: OpenTelemetry's specification of sampling and of trace context; Google's page of traces of Cloud Run.
 """
 
-import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import wraps
-from typing import Any, Final, Self, TypeVar, cast
+from contextvars import ContextVar
+from functools import partial, wraps
+from typing import Any, Final, TypeVar, cast
 
-from google.auth.exceptions import GoogleAuthError
 from opentelemetry.context import Context
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
-from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
-from opentelemetry.trace import Span, SpanKind, Status, StatusCode, get_current_span, set_span_in_context, use_span
+from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON, ParentBased, Sampler, SamplingResult, TraceIdRatioBased
+from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, TraceState, get_current_span, set_span_in_context, use_span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from opentelemetry.util.types import Attributes
 
-from shared import causes, log
-from shared.gcp.http_session import HttpSession
+from shared import log, trace_context
+from shared.gcp.span_sending import Sending, SpanSender
+from shared.gcp.telemetry_api import TelemetryApi
 from shared.handlers.answer import Headers, Told
 
-GOOGLE: Final = "https://telemetry.googleapis.com"
-SCOPE: Final = "https://www.googleapis.com/auth/trace.append"
-SEND_SECONDS: Final = 2.0
-PAUSE_SECONDS: Final = 60.0
-SPANS_KEPT: Final = 2_048
-"""So many spans wait to be sent at most; more are dropped."""
+SPANS_OF_A_REQUEST: Final = 512
+"""So many are kept of one request; what comes after them is dropped."""
 VALUE_LIMIT: Final = 256
 """Characters of an attribute."""
-_NEVER_SECONDS: Final = 3_600.0
-"""The library sends by a thread of its own as well, which has no processor time between requests: so rarely that it does not matter."""
+ASKED_FOR_SECONDS: Final = 1.0
+"""Between two requests that are recorded because their caller asks for it."""
+_LIMITS: Final = SpanLimits(
+    max_span_attributes=16,
+    max_events=0,
+    max_links=16,
+    max_event_attributes=0,
+    max_link_attributes=0,
+    max_attribute_length=VALUE_LIMIT,
+    max_span_attribute_length=VALUE_LIMIT,
+)
+"""All of them given: what is left out the library reads from the environment, and fails on what it finds there."""
 _SERVER_ERROR: Final = 500
 
 Port = TypeVar("Port")
+
+_ended: ContextVar[list[ReadableSpan] | None] = ContextVar("_ended", default=None)
 
 
 class Traces:
     """The spans of a process. Made at the first request, because the functions' server forks after importing. Thread-safe."""
 
-    def __init__(self, project: str, *, ratio: float, endpoint: str | None = None, exporter: SpanExporter | None = None) -> None:
-        """`endpoint` (`http://127.0.0.1:4318`) is for a collector on this machine, without credentials; `exporter` for tests.
-
-        Raises:
-            google.auth.exceptions.DefaultCredentialsError: the environment has no credentials.
-        """
+    def __init__(
+        self,
+        project: str,
+        *,
+        ratio: float,
+        endpoint: str | None = None,
+        connect: Callable[[], SpanSender] | None = None,
+        monotonic_seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`endpoint` (`http://127.0.0.1:4318`) is for a collector on this machine; `connect` makes another sender than one to Google's."""
         self._project = project
-        sends = Patient(exporter or _exporter(endpoint), time.monotonic)
+        self._sending = Sending(connect or partial(TelemetryApi, endpoint=endpoint), monotonic_seconds)
         chosen = TraceIdRatioBased(ratio)
-        self._provider = TracerProvider(
-            sampler=ParentBased(root=chosen, remote_parent_not_sampled=chosen),
+        provider = TracerProvider(
+            sampler=ParentBased(
+                root=chosen, remote_parent_sampled=_NowAndThen(chosen, monotonic_seconds), remote_parent_not_sampled=chosen
+            ),
             resource=Resource(_resource(project)),
-            span_limits=SpanLimits(max_span_attribute_length=VALUE_LIMIT),
+            span_limits=_LIMITS,
             shutdown_on_exit=False,
         )
-        self._provider.add_span_processor(
-            BatchSpanProcessor(sends, max_queue_size=SPANS_KEPT, schedule_delay_millis=_NEVER_SECONDS * 1_000)
-        )
-        self._tracer = self._provider.get_tracer("trimtab")
+        provider.add_span_processor(_OfTheRequest())
+        self._tracer = provider.get_tracer("trimtab")
         self._propagator = TraceContextTextMapPropagator()
-        _log_as_json()
 
     @contextmanager
     def request(self, function: str, headers: Headers) -> Iterator[Told]:
         """A span around a request, below the one that its `traceparent` names; log lines inside carry the trace."""
-        parent = self._context(headers.get("traceparent", ""))
-        span = self._tracer.start_span(function, parent, SpanKind.SERVER)
+        span = self._tracer.start_span(function, self._context(headers.get("traceparent", "")), SpanKind.SERVER)
+        ended: list[ReadableSpan] = []
+        token = _ended.set(ended)
         try:
             with (
                 use_span(span, record_exception=False, set_status_on_exception=False),
                 log.within(self._fields(span)),
-                causes.within(self._traceparent(span), lambda traceparent: self._link(span, traceparent)),
+                trace_context.within(self._traceparent(span), partial(self._link, span)),
             ):
                 yield _telling(span)
         finally:
             span.end()
-            if span.get_span_context().trace_flags.sampled:
-                self._provider.force_flush()
+            _ended.reset(token)
+            if ended:
+                self._sending.hand_over(ended)
 
     def of(self, name: str, port: Port) -> Port:
         """The port, with a span around each call of a method of it inside a request that is recorded."""
         return cast("Port", _Traced(name, port, self._tracer.start_span))
-
-    @classmethod
-    def connect(cls, project: str, *, ratio: float, endpoint: str | None = None) -> Self | None:
-        """The spans of this process with the environment's credentials; None, and a warning in the log, where there are none."""
-        try:
-            return cls(project, ratio=ratio, endpoint=endpoint)
-        except GoogleAuthError as error:
-            log.event("WARNING", "traces", said="no spans come from this instance", error=str(error))
-            return None
-
-    def close(self) -> None:
-        """Send what waits, and end."""
-        self._provider.shutdown()
 
     def _context(self, traceparent: str) -> Context:
         """What a `traceparent` names; nothing, where it is malformed."""
         return self._propagator.extract({"traceparent": traceparent[:VALUE_LIMIT]})
 
     def _traceparent(self, span: Span) -> str:
+        """Empty where OpenTelemetry is switched off by its own variable of the environment."""
         carrier: dict[str, str] = {}
         self._propagator.inject(carrier, set_span_in_context(span))
-        return carrier["traceparent"]
+        return carrier.get("traceparent", "")
 
     def _link(self, span: Span, traceparent: str) -> None:
         """The message was published by that span: it and this one are linked, not one trace, for many wakes may come to one look."""
@@ -121,13 +122,58 @@ class Traces:
             span.add_link(cause)
 
     def _fields(self, span: Span) -> Mapping[str, object]:
-        """What Cloud Logging shows a line in its trace by."""
+        """What Cloud Logging shows a line in its trace by; nothing where there is none."""
         context = span.get_span_context()
+        if not context.is_valid:
+            return {}
         return {
             "logging.googleapis.com/trace": f"projects/{self._project}/traces/{context.trace_id:032x}",
             "logging.googleapis.com/spanId": f"{context.span_id:016x}",
             "logging.googleapis.com/trace_sampled": context.trace_flags.sampled,
         }
+
+
+class _OfTheRequest(SpanProcessor):
+    """Keeps what is recorded with the request that it ended in."""
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Keep it, as long as there is room."""
+        ended = _ended.get()
+        if ended is not None and span.context is not None and span.context.trace_flags.sampled and len(ended) < SPANS_OF_A_REQUEST:
+            ended.append(span)
+
+
+class _NowAndThen(Sampler):
+    """Records once in `ASKED_FOR_SECONDS` whatever is asked for, and of the rest what another sampler chooses. Thread-safe."""
+
+    def __init__(self, otherwise: Sampler, monotonic_seconds: Callable[[], float]) -> None:
+        self._otherwise = otherwise
+        self._seconds = monotonic_seconds
+        self._lock = threading.Lock()
+        self._again_at = float("-inf")
+
+    def should_sample(  # noqa: PLR0917 (the library's own)
+        self,
+        parent_context: Context | None,
+        trace_id: int,
+        name: str,
+        kind: SpanKind | None = None,
+        attributes: Attributes = None,
+        links: Sequence[Link] | None = None,
+        trace_state: TraceState | None = None,
+    ) -> SamplingResult:
+        """Whether a span is recorded."""
+        with self._lock:
+            now = self._seconds()
+            due = now >= self._again_at
+            if due:
+                self._again_at = now + ASKED_FOR_SECONDS
+        sampler = ALWAYS_ON if due else self._otherwise
+        return sampler.should_sample(parent_context, trace_id, name, kind, attributes, links, trace_state)
+
+    def get_description(self) -> str:
+        """For people."""
+        return f"NowAndThen({self._otherwise.get_description()})"
 
 
 def _telling(span: Span) -> Told:
@@ -140,7 +186,7 @@ def _telling(span: Span) -> Told:
 
 
 class _Traced:
-    """A port from outside: each call of a method is a span, where a recorded request is around it."""
+    """A port from outside: each call of a method is a span, where a recorded request is around it. Nothing but attributes goes through."""
 
     def __init__(self, name: str, port: object, start: Callable[..., Span]) -> None:
         self._name = name
@@ -148,6 +194,8 @@ class _Traced:
         self._start = start
 
     def __getattr__(self, name: str) -> Any:
+        if name in {"_name", "_port", "_start"}:
+            raise AttributeError(name)  # of one that was copied without being made
         found = getattr(self._port, name)
         if name.startswith("_") or not callable(found):
             return found
@@ -191,33 +239,6 @@ def _failed(span: Span, error: BaseException) -> None:
     span.end()
 
 
-class Patient(SpanExporter):
-    """After a failure no spans are sent for a while: a Telemetry API that is away must not delay each answer."""
-
-    def __init__(self, exporter: SpanExporter, monotonic_seconds: Callable[[], float]) -> None:
-        self._exporter = exporter
-        self._seconds = monotonic_seconds
-        self._silent_until = float("-inf")
-
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Send the spans, or drop them."""
-        if self._seconds() < self._silent_until:
-            return SpanExportResult.FAILURE
-        result = self._exporter.export(spans)
-        if result is not SpanExportResult.SUCCESS:
-            self._silent_until = self._seconds() + PAUSE_SECONDS
-        return result
-
-    def shutdown(self) -> None:
-        """End the sending."""
-        self._exporter.shutdown()
-
-
-def _exporter(endpoint: str | None) -> SpanExporter:
-    session = HttpSession(SCOPE, anonymous=endpoint is not None).connected()
-    return OTLPSpanExporter(endpoint=f"{endpoint or GOOGLE}/v1/traces", session=session, timeout=SEND_SECONDS)
-
-
 def _resource(project: str) -> dict[str, str]:
     known = {
         "cloud.platform": "gcp_cloud_run",
@@ -227,20 +248,3 @@ def _resource(project: str) -> dict[str, str]:
         "service.version": os.environ.get("K_REVISION", ""),
     }
     return {name: value for name, value in known.items() if value}
-
-
-class _Lines(logging.Handler):
-    """What OpenTelemetry says, as our log lines."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Print it."""
-        severity: log.Severity = "WARNING" if record.levelno >= logging.WARNING else "INFO"
-        log.event(severity, "traces", said=record.getMessage(), by=record.name)
-
-
-def _log_as_json() -> None:
-    """Once a process: its own handler instead of plain text on standard error."""
-    logger = logging.getLogger("opentelemetry")
-    if not any(isinstance(handler, _Lines) for handler in logger.handlers):
-        logger.addHandler(_Lines())
-        logger.propagate = False

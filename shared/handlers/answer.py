@@ -8,7 +8,7 @@ import json
 import math
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
@@ -78,7 +78,7 @@ class Told(Protocol):
 
 
 Watch = Callable[[str, Headers], AbstractContextManager[Told]]
-"""Watches a request of a function from outside, by its headers. It never fails."""
+"""Watches a request of a function from outside, by its headers."""
 ReadBody = Callable[[], bytes]
 Handle = Callable[[Mapping[str, str], ReadBody], Handled]
 
@@ -89,14 +89,47 @@ _PLAIN = {"Content-Type": "text/plain; charset=utf-8"}
 
 
 @contextmanager
+def _watched(watch: Watch, function: str, request: Request) -> Iterator[Told]:
+    """Watch a request; whatever goes wrong in watching it, the request goes on. A request that is no event is not watched."""
+    if request.method != "POST":
+        yield _to_nobody
+        return
+    with ExitStack() as stack:
+        told: Told = _to_nobody
+        try:
+            watching = watch(function, request.headers)
+            told = watching.__enter__()
+            stack.callback(_unfailing, function, lambda: watching.__exit__(None, None, None))
+        except Exception as error:  # noqa: BLE001 (who watches must not decide what becomes of an event)
+            _not_watched(function, error)
+        yield lambda verdict, status, key: _unfailing(function, lambda: told(verdict, status, key))
+
+
+def _unfailing(function: str, step: Callable[[], object]) -> None:
+    try:
+        step()
+    except Exception as error:  # noqa: BLE001 (the same)
+        _not_watched(function, error)
+
+
+def _not_watched(function: str, error: Exception) -> None:
+    """Its kind and its place; its text may come from outside."""
+    log.event("WARNING", "traces", problem="a request was not watched", function=function, error=type(error).__name__, where=_where(error))
+
+
+def _to_nobody(_verdict: str, _status: int, _key: str, /) -> None:
+    """Nobody watches."""
+
+
+@contextmanager
 def unwatched(_function: str, _headers: Headers, /) -> Iterator[Told]:
     """Nobody watches."""
-    yield lambda _verdict, _status, _key: None
+    yield _to_nobody
 
 
 def serve(function: str, request: Request, handle: Handle, watch: Watch = unwatched) -> tuple[str, int]:
     """Run a handler once and answer for it: done, duplicate, ignored and parked are 200, Retry is 503, a bug is 500."""
-    with watch(function, request.headers) as told:
+    with _watched(watch, function, request) as told:
         result = _run(function, request, handle)
         text, status = _acknowledged(function, result) if isinstance(result, Handled) else (result.text, result.status)
         told(result.verdict, status, result.key)
@@ -107,7 +140,7 @@ def serve_callers(
     function: str, request: Request, handle: Callable[[Mapping[str, str], ReadBody], Handled | Reply], watch: Watch = unwatched
 ) -> Answer:
     """As `serve`, for a function that people and scripts call as well: a `Reply` is answered as JSON with its own status."""
-    with watch(function, request.headers) as told:
+    with _watched(watch, function, request) as told:
         result = _run(function, request, handle)
         if isinstance(result, Reply):
             told(result.handled.verdict, result.status, result.handled.key)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from shared import causes
+from shared import trace_context
 from shared.errors import Park
 from shared.events.envelope import MESSAGE_PUBLISHED, Envelope, open_envelope
 from shared.handlers.answer import Handled, ReadBody
@@ -33,7 +33,7 @@ def take(
     try:
         body = read()
         envelope = open_envelope(headers, body)
-        causes.received(envelope.attributes)
+        trace_context.received(envelope.attributes)
         return work(envelope)
     except Park as park:
         parked = Parked.of(

@@ -218,3 +218,19 @@ def test_the_archive_with_the_profiler_uploads_what_the_function_spends_its_time
     assert telemetry.asked[0]["deployment"]["target"] == "trimtab-alert"
     assert telemetry.asked[0]["deployment"]["labels"]["version"] == "trimtab-alert-00007-abc"
     assert telemetry.asked[0]["profileType"] == ["CPU"]
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler to build Cloud Profiler's library with")
+def test_a_profiler_that_may_not_says_so_in_the_log(archive: Unpacked, telemetry: TelemetryDoor, tmp_path: Path) -> None:
+    """With the environment of the test before."""
+    telemetry.refusing = 403
+    function = profiled_function(archive, telemetry, tmp_path)
+    with contextlib.ExitStack() as stack:
+        stack.callback(function.stop)
+        function.launch()
+        function.wait_until_up()
+        http_post(function.port, TEST_NOTIFICATION, {"Content-Type": "application/json"})
+        wait_for(
+            lambda: any("HttpError 403" in line.get("problem", "") for line in said_of_the_profiler(function)), "the refusal in the log"
+        )
+    assert {line["severity"] for line in said_of_the_profiler(function) if "problem" in line} == {"WARNING"}

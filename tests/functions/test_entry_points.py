@@ -77,6 +77,36 @@ def test_the_first_request_with_settings_imports_nothing_either(name: str) -> No
     assert (report["late"], report["status"].lower()) == ([], kind)
 
 
+SWITCHED = ("shared.gcp.traces", "shared.gcp.profiling", "opentelemetry.sdk", "opentelemetry.exporter", "googlecloudprofiler")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_with_the_switches_off_a_served_event_loads_nothing_of_spans_or_profiles(name: str) -> None:
+    variables = ("TRIMTAB_PROJECT", "acme-ml"), ("FIRESTORE_EMULATOR_HOST", "127.0.0.1:1"), ("PUBSUB_EMULATOR_HOST", "127.0.0.1:1")
+    script = SCRIPT.replace("sorted(before)", "sorted(sys.modules)").replace('"/", data=b"{}"', '"/", data=b""')
+    ran = subprocess.run([sys.executable, "-c", script, name], cwd=ROOT, env=dict(variables), capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert [module for module in json.loads(ran.stdout)["modules"] if module.startswith(SWITCHED)] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_with_traces_on_a_served_event_loads_them(name: str) -> None:
+    """So that the test above can fail, and each entry point is held to be watched."""
+    variables = (
+        ("TRIMTAB_PROJECT", "acme-ml"),
+        ("TRIMTAB_TRACE_RATIO", "1e-9"),
+        ("TRIMTAB_TELEMETRY_ENDPOINT", "127.0.0.1:1"),
+        ("FIRESTORE_EMULATOR_HOST", "127.0.0.1:1"),
+        ("PUBSUB_EMULATOR_HOST", "127.0.0.1:1"),
+    )
+    script = SCRIPT.replace("sorted(before)", "sorted(sys.modules)").replace('"/", data=b"{}"', '"/", data=b""')
+    ran = subprocess.run([sys.executable, "-c", script, name], cwd=ROOT, env=dict(variables), capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    report = json.loads(ran.stdout)
+    assert "shared.gcp.traces" in report["modules"]
+    assert all("logging.googleapis.com/trace" in line for line in report["logged"])
+
+
 @pytest.mark.parametrize("name", ["alert", "audit", "schedule"])
 @pytest.mark.parametrize("client", HEAVY)
 def test_the_event_functions_never_load_a_client_they_do_not_use(name: str, client: str) -> None:

@@ -1,12 +1,14 @@
 """Where telemetry goes, on loopback: an OTLP collector, Cloud Profiler's API with its discovery document, and a token endpoint.
 
-Simulated: only what the libraries ask is answered, and each request is kept. `refusing` answers spans with that status instead.
+Simulated: only what the libraries ask is answered, and each request is kept. `refusing` is the status of
+spans and profiles instead.
 """
 
 import base64
 import gzip
 import json
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -30,6 +32,8 @@ class TelemetryDoor:
         self.asked: list[dict[str, Any]] = []
         """The requests for a profile to make."""
         self.refusing: int | None = None
+        self.delay_seconds = 0.0
+        """Before spans are answered for."""
         self.endpoint = ""
         """HOST:PORT."""
 
@@ -117,13 +121,14 @@ def telemetry_door() -> Iterator[TelemetryDoor]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if self.path == "/v1/traces":
+                time.sleep(door.delay_seconds)
                 door.exports.append(ExportTraceServiceRequest.FromString(body))
                 self._answer(door.refusing or 200, {})
             elif self.path == "/token":
                 self._answer(200, {"access_token": "t", "expires_in": 3600, "token_type": "Bearer"})
             else:
                 door.asked.append(json.loads(body))
-                self._answer(200, {**PROFILE, "deployment": door.asked[-1]["deployment"]})
+                self._answer(door.refusing or 200, {**PROFILE, "deployment": door.asked[-1]["deployment"]})
 
         def do_PATCH(self) -> None:
             door.profiles.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))

@@ -112,3 +112,17 @@ def test_another_thread_is_in_no_context_of_this_one(capsys: pytest.CaptureFixtu
         other.start()
         other.join()
     assert "trace" not in read(capsys.readouterr().out)
+
+
+def test_what_is_around_gives_way_to_a_field_of_its_name() -> None:
+    assert read(log.line("INFO", "inside", {"key": "mine"}, {"key": "around", "message": "around", "trace": "t1"})) == {
+        "severity": "INFO",
+        "message": "inside",
+        "key": "mine",
+        "trace": "t1",
+    }
+
+
+def test_a_line_that_is_too_long_keeps_what_is_around_it() -> None:
+    many = {f"field{number}": "x" * 999 for number in range(20)}
+    assert read(log.line("INFO", "m", many, {"trace": "t1"})) == {"severity": "INFO", "message": "m", "fields_left_out": 20, "trace": "t1"}

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import fields
@@ -21,6 +22,7 @@ from shared.gcp.firestore_intake import FirestoreIntake
 from shared.gcp.firestore_store import FirestoreStore
 from shared.gcp.pubsub_bus import PubsubBus
 from shared.handlers.answer import Handled, serve
+from shared.handlers.command_work import CommandPorts
 from shared.records.subject import Wake
 from tests.support.builders import RANKER
 from tests.support.rig import Rig
@@ -150,9 +152,14 @@ def served() -> tuple[str, int]:
 
 
 @pytest.mark.usefixtures("project")
-def test_with_the_switches_off_nobody_watches_and_no_port_is_wrapped() -> None:
-    assert served() == ("done\n", 200)
-    assert type(wiring.alert_ports().store) is FirestoreIntake
+def test_with_the_switches_off_nobody_watches_and_no_port_is_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where spans could be sent and profiles made."""
+    monkeypatch.setattr(profiling, "start", None)
+    with telemetry_door() as door:
+        monkeypatch.setenv("TRIMTAB_TELEMETRY_ENDPOINT", door.endpoint)
+        assert served() == ("done\n", 200)
+        assert type(wiring.alert_ports().store) is FirestoreIntake
+        assert door.exports == []
 
 
 @pytest.mark.usefixtures("project")
@@ -171,11 +178,22 @@ def test_with_traces_on_each_request_is_a_span_and_each_call_of_a_port_one_below
 
 
 ALL_PORTS = {
-    wiring.alert_ports: {"store", "bus"},
-    wiring.upload_ports: {"store", "bus"},
+    wiring.alert_ports: {"store", "bus", "events"},
+    wiring.upload_ports: {"store", "bus", "events"},
     wiring.schedule_ports: {"store", "bus", "models"},
-    wiring.command_ports: {"store", "states", "bus", "redriver"},
-    wiring.reconcile_ports: {"store", "platform", "bus", "templates", "prober", "models", "files"},
+    wiring.command_ports: {"store", "states", "bus", "redriver", "events"},
+    wiring.reconcile_ports: {
+        "store",
+        "platform",
+        "bus",
+        "templates",
+        "prober",
+        "models",
+        "files",
+        "events",
+        "metrics",
+        "logs",
+    },
 }
 
 
@@ -183,10 +201,14 @@ ALL_PORTS = {
 @pytest.mark.usefixtures("project")
 def test_with_traces_on_every_port_that_goes_out_is_seen(entrance: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRIMTAB_TRACE_RATIO", "0.5")
-    monkeypatch.setenv("TRIMTAB_TELEMETRY_ENDPOINT", "127.0.0.1:1")
+    for name in ("TELEMETRY", "MONITORING", "LOGGING"):
+        monkeypatch.setenv(f"TRIMTAB_{name}_ENDPOINT", "127.0.0.1:1")
+    monkeypatch.setenv("TRIMTAB_EVENTS_TOPIC", "events")
     ports = entrance()
     seen = {field.name for field in fields(ports) if type(getattr(ports, field.name)).__module__ == "shared.gcp.traces"}
     assert seen == ALL_PORTS[entrance]
+    if isinstance(ports, CommandPorts):
+        assert type(ports.deleter()).__module__ == "shared.gcp.traces"
 
 
 @pytest.mark.usefixtures("project")
@@ -204,9 +226,28 @@ def test_without_credentials_requests_go_on_without_spans(
     monkeypatch.setenv("TRIMTAB_TRACE_RATIO", "1")
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
     assert [served(), served()] == [("done\n", 200)] * 2
+    assert warnings(capsys) == [{"problem": "DefaultCredentialsError", "dropped_for_seconds": 60.0}]
+
+
+def warnings(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    """The warnings about traces, but for the trace that they lie in."""
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    return [
+        {name: value for name, value in line.items() if name not in {"severity", "message"} and not name.startswith("logging.")}
+        for line in lines
+        if (line["severity"], line["message"]) == ("WARNING", "traces")
+    ]
+
+
+@pytest.mark.usefixtures("project")
+def test_where_the_library_of_spans_fails_events_go_on_and_it_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TRIMTAB_TRACE_RATIO", "1")
+    monkeypatch.setitem(sys.modules, "shared.gcp.traces", None)
+    assert [served(), served()] == [("done\n", 200)] * 2
     assert type(wiring.alert_ports().store) is FirestoreIntake
-    warned = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "WARNING" in line]
-    assert [line["said"] for line in warned] == ["no spans come from this instance"]
+    assert warnings(capsys) == [{"problem": "no spans come from this instance", "error": "ModuleNotFoundError"}]
 
 
 def test_settings_that_do_not_hold_are_the_handlers_to_say_and_what_is_mended_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,8 +265,9 @@ def test_the_profiler_starts_with_the_first_request_and_once(monkeypatch: pytest
     started: list[tuple[str, str, str | None]] = []
     monkeypatch.setattr(profiling, "start", lambda function, project, *, endpoint: started.append((function, project, endpoint)))
     monkeypatch.setenv("TRIMTAB_PROFILER", "true")
+    monkeypatch.setenv("TRIMTAB_TELEMETRY_ENDPOINT", "127.0.0.1:8087")
     assert [served(), served()] == [("done\n", 200)] * 2
-    assert started == [("alert", "acme-ml", None)]
+    assert started == [("alert", "acme-ml", "http://127.0.0.1:8087")]
 
 
 @pytest.mark.usefixtures("project")

@@ -1,39 +1,34 @@
 """Spans of requests: what is recorded, what is sent, and that nothing of it can fail a request."""
 
 import json
-import socket
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.trace import SpanContext, SpanKind, StatusCode
 
-from shared import causes, log
+from shared import log, trace_context
 from shared.errors import Park, Retry
-from shared.gcp.traces import PAUSE_SECONDS, VALUE_LIMIT, Patient, Traces
+from shared.gcp.traces import SPANS_OF_A_REQUEST, VALUE_LIMIT, Traces
 from shared.handlers.answer import BUG, LATER, Handled, serve
-from tests.support.telemetry_door import TelemetryDoor, attributes, telemetry_door
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 BY_CLOUD_RUN = f"00-{TRACE}-b7ad6b7169203331-01"
 NOT_BY_CLOUD_RUN = f"00-{TRACE}-b7ad6b7169203331-00"
 
 
-class Kept(SpanExporter):
-    """Keeps what is sent; fails as long as it is told to."""
+class Kept:
+    """Keeps what is sent."""
 
     def __init__(self) -> None:
         self.spans: list[ReadableSpan] = []
-        self.calls = 0
-        self.result = SpanExportResult.SUCCESS
 
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        self.calls += 1
-        if self.result is SpanExportResult.SUCCESS:
-            self.spans += spans
-        return self.result
+    def send(self, spans: Sequence[ReadableSpan]) -> str:
+        self.spans += spans
+        return ""
 
     def named(self, name: str) -> ReadableSpan:
         (found,) = [span for span in self.spans if span.name == name]
@@ -74,6 +69,10 @@ class Store:
         yield "ranker"
         yield "scorer"
 
+    def failing(self) -> Iterator[str]:
+        yield "ranker"
+        raise Retry("the secret of acme")
+
 
 @pytest.fixture
 def kept() -> Kept:
@@ -81,10 +80,8 @@ def kept() -> Kept:
 
 
 @pytest.fixture
-def traces(kept: Kept) -> Iterator[Traces]:
-    made = Traces("acme-ml", ratio=1.0, exporter=kept)
-    yield made
-    made.close()
+def traces(kept: Kept) -> Traces:
+    return Traces("acme-ml", ratio=1.0, connect=lambda: kept)
 
 
 def run(traces: Traces, work: Any = lambda: None, **headers: str) -> tuple[str, int]:
@@ -105,9 +102,8 @@ def test_a_request_is_a_span_that_says_what_came_of_it(traces: Traces, kept: Kep
 def test_spans_name_the_project_that_keeps_them_and_the_function_that_made_them(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("K_SERVICE", "trimtab-alert")
     monkeypatch.setenv("K_REVISION", "trimtab-alert-00007-abc")
-    traces = Traces("acme-ml", ratio=1.0, exporter=kept)
+    traces = Traces("acme-ml", ratio=1.0, connect=lambda: kept)
     run(traces)
-    traces.close()
     assert kept.spans[0].resource.attributes == {
         "cloud.platform": "gcp_cloud_run",
         "cloud.provider": "gcp",
@@ -148,14 +144,17 @@ def test_a_call_that_fails_says_the_kind_and_no_text(traces: Traces, kept: Kept)
 
 def test_what_comes_bit_by_bit_is_one_span_until_the_last(traces: Traces, kept: Kept) -> None:
     store = traces.of("store", Store())
-    open_spans: list[int] = []
+    taken_at: list[int] = []
+    run(traces, lambda: taken_at.extend(time.time_ns() for _ in store.due_services()))
+    ended_at = kept.named("store.due_services").end_time
+    assert ended_at is not None
+    assert ended_at >= taken_at[-1]
 
-    def work() -> None:
-        open_spans.extend(sum(span.name == "store.due_services" for span in kept.spans) for _ in store.due_services())
 
-    run(traces, work)
-    assert kept.named("store.due_services").end_time is not None
-    assert open_spans == [0, 0]
+def test_what_fails_bit_by_bit_says_the_kind(traces: Traces, kept: Kept) -> None:
+    store = traces.of("store", Store())
+    assert run(traces, lambda: [*store.failing()])[1] == LATER
+    assert kept.named("store.failing").attributes == {"error.type": "Retry"}
 
 
 def test_what_is_left_half_taken_is_a_span_all_the_same(traces: Traces, kept: Kept) -> None:
@@ -180,33 +179,39 @@ def test_a_request_that_fails_is_a_span_in_error(error: Exception, status: int, 
     assert run(traces, fail)[1] == status
     (span,) = kept.spans
     assert (span.status.status_code, (span.attributes or {})["trimtab.verdict"]) == (StatusCode.ERROR, verdict)
-    assert not span.events
+    assert "secret" not in span.to_json()
 
 
 # -- which are recorded
 
 
 def test_what_cloud_run_traces_is_recorded_in_its_trace_whatever_the_ratio(kept: Kept) -> None:
-    traces = Traces("acme-ml", ratio=1e-9, exporter=kept)
+    traces = Traces("acme-ml", ratio=1e-9, connect=lambda: kept)
     run(traces, traceparent=BY_CLOUD_RUN)
-    traces.close()
     (span,) = kept.spans
     assert f"{context(span).trace_id:032x}" == TRACE
 
 
+def test_no_more_than_one_a_second_is_recorded_because_its_caller_asks_for_it(kept: Kept) -> None:
+    now = [100.0]
+    traces = Traces("acme-ml", ratio=1e-9, connect=lambda: kept, monotonic_seconds=lambda: now[0])
+    for seconds in (100.0, 100.0, 100.9, 101.0, 101.5, 102.1):
+        now[0] = seconds
+        run(traces, traceparent=BY_CLOUD_RUN)
+    assert len(kept.spans) == 3
+
+
 @pytest.mark.parametrize(("ratio", "recorded"), [(1.0, 1), (1e-9, 0)])
 def test_of_what_cloud_run_does_not_trace_the_ratio_is(ratio: float, recorded: int, kept: Kept) -> None:
-    traces = Traces("acme-ml", ratio=ratio, exporter=kept)
+    traces = Traces("acme-ml", ratio=ratio, connect=lambda: kept)
     run(traces, traceparent=NOT_BY_CLOUD_RUN)
-    traces.close()
     assert len(kept.spans) == recorded
 
 
 def test_of_a_thousand_requests_the_ratio_is_recorded(kept: Kept) -> None:
-    traces = Traces("acme-ml", ratio=0.25, exporter=kept)
+    traces = Traces("acme-ml", ratio=0.25, connect=lambda: kept)
     for number in range(1_000):
         run(traces, traceparent=f"00-{number * 0x10624DD2F1A9FBE:032x}-b7ad6b7169203331-00" if number else "")
-    traces.close()
     assert 200 <= len(kept.spans) <= 300
 
 
@@ -225,14 +230,14 @@ def test_a_malformed_parent_is_none(header: str, traces: Traces, kept: Kept) -> 
 def published(traces: Traces, **headers: str) -> dict[str, str]:
     """The attributes of a message that a request publishes."""
     seen: dict[str, str] = {}
-    run(traces, lambda: seen.update(causes.sent({"kind": "wake"})), **headers)
+    run(traces, lambda: seen.update(trace_context.sent({"kind": "wake"})), **headers)
     return seen
 
 
 def test_what_is_published_is_linked_with_what_it_was_published_by(traces: Traces, kept: Kept) -> None:
     attributes_ = published(traces, traceparent=NOT_BY_CLOUD_RUN)
     assert attributes_["kind"] == "wake"
-    run(traces, lambda: causes.received(attributes_))
+    run(traces, lambda: trace_context.received(attributes_))
     alert, look = kept.spans
     (link,) = look.links
     assert (link.context.trace_id, link.context.span_id) == (context(alert).trace_id, context(alert).span_id)
@@ -240,20 +245,19 @@ def test_what_is_published_is_linked_with_what_it_was_published_by(traces: Trace
 
 
 def test_what_is_published_by_a_request_that_is_not_recorded_names_its_trace_all_the_same(kept: Kept) -> None:
-    traces = Traces("acme-ml", ratio=1e-9, exporter=kept)
-    assert published(traces, traceparent=NOT_BY_CLOUD_RUN)[causes.ATTRIBUTE].startswith(f"00-{TRACE}-")
-    traces.close()
+    traces = Traces("acme-ml", ratio=1e-9, connect=lambda: kept)
+    assert published(traces, traceparent=NOT_BY_CLOUD_RUN)[trace_context.ATTRIBUTE].startswith(f"00-{TRACE}-")
 
 
 @pytest.mark.parametrize("cause", ["", "x", "00-1-2-3", f"00-{'0' * 32}-{'0' * 16}-01", "y" * 1_024])
 def test_a_malformed_cause_is_no_link(cause: str, traces: Traces, kept: Kept) -> None:
-    run(traces, lambda: causes.received({causes.ATTRIBUTE: cause}))
+    run(traces, lambda: trace_context.received({trace_context.ATTRIBUTE: cause}))
     assert kept.spans[0].links == ()
 
 
 def test_outside_of_a_watched_request_nothing_is_added_and_nothing_is_read() -> None:
-    assert causes.sent({"kind": "wake"}) == {"kind": "wake"}
-    causes.received({causes.ATTRIBUTE: BY_CLOUD_RUN})
+    assert trace_context.sent({"kind": "wake"}) == {"kind": "wake"}
+    trace_context.received({trace_context.ATTRIBUTE: BY_CLOUD_RUN})
 
 
 # -- what is logged
@@ -279,60 +283,47 @@ def test_a_long_key_is_cut(traces: Traces, kept: Kept) -> None:
 # -- what is sent
 
 
-def test_all_is_sent_before_the_answer_goes_out(traces: Traces, kept: Kept) -> None:
+def test_all_is_handed_over_before_the_answer_goes_out(traces: Traces, kept: Kept) -> None:
     for number in range(3):
         run(traces)
         assert len(kept.spans) == number + 1
 
 
-def test_after_a_failure_nothing_is_sent_for_a_while(kept: Kept) -> None:
-    now = [0.0]
-    patient = Patient(kept, lambda: now[0])
-    kept.result = SpanExportResult.FAILURE
-    assert [patient.export([]), patient.export([])] == [SpanExportResult.FAILURE] * 2
-    now[0] = PAUSE_SECONDS - 1
-    patient.export([])
-    assert kept.calls == 1
-    now[0], kept.result = PAUSE_SECONDS, SpanExportResult.SUCCESS
-    assert patient.export([]) is SpanExportResult.SUCCESS
-    assert patient.export([]) is SpanExportResult.SUCCESS
-    assert kept.calls == 3
+def test_a_request_sends_its_own_spans_and_not_those_of_others_that_still_run(traces: Traces, kept: Kept) -> None:
+    store = traces.of("store", Store())
+    called, go_on = threading.Event(), threading.Event()
+
+    def look() -> None:
+        store.create_fact("a")
+        called.set()
+        assert go_on.wait(10)
+
+    other = threading.Thread(target=run, args=(traces, look))
+    other.start()
+    assert called.wait(10)
+    run(traces)
+    assert [span.name for span in kept.spans] == ["alert"]
+    go_on.set()
+    other.join(10)
+    assert [span.name for span in kept.spans] == ["alert", "store.create_fact", "alert"]
 
 
-def test_they_go_as_otlp_over_http() -> None:
-    with telemetry_door() as door:
-        traces = Traces("acme-ml", ratio=1.0, endpoint=f"http://{door.endpoint}")
-        run(traces, lambda: traces.of("store", Store()).create_fact("a"))
-        traces.close()
-    (export,) = door.exports
-    assert attributes(export.resource_spans[0].resource.attributes)["gcp.project_id"] == "acme-ml"
-    assert sorted(span.name for span in door.spans()) == ["alert", "store.create_fact"]
+def test_of_one_request_no_more_than_so_many_are_kept(traces: Traces, kept: Kept) -> None:
+    store = traces.of("store", Store())
+    run(traces, lambda: [store.create_fact("a") for _ in range(SPANS_OF_A_REQUEST + 9)])
+    assert len(kept.spans) == SPANS_OF_A_REQUEST
 
 
-def refused(door: TelemetryDoor) -> str:
-    door.refusing = 403
-    return door.endpoint
+def test_with_open_telemetry_switched_off_by_its_own_variable_requests_go_on(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+    traces = Traces("acme-ml", ratio=1.0, connect=lambda: kept)
+    assert run(traces, lambda: traces.of("store", Store()).create_fact("a")) == ("done\n", 200)
+    assert published(traces) == {"kind": "wake"}
+    assert kept.spans == []
 
 
-def gone(_door: TelemetryDoor) -> str:
-    with socket.create_server(("127.0.0.1", 0)) as nobody:
-        return f"127.0.0.1:{nobody.getsockname()[1]}"
-
-
-def said(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    """What the log says of traces since this was last asked."""
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    return [line for line in lines if line["message"] == "traces"]
-
-
-@pytest.mark.parametrize("away", [refused, gone])
-def test_where_nobody_takes_them_the_request_goes_on_and_the_log_says_so_once(away: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    with telemetry_door() as door:
-        traces = Traces("acme-ml", ratio=1.0, endpoint=f"http://{away(door)}")
-        assert run(traces) == ("done\n", 200)
-        lines = said(capsys)
-        assert run(traces) == ("done\n", 200)
-        assert said(capsys) == []
-        traces.close()
-    assert {line["severity"] for line in lines} == {"WARNING"}
-    assert "Failed to export spans batch" in lines[-1]["said"]
+@pytest.mark.parametrize("name", ["OTEL_ATTRIBUTE_COUNT_LIMIT", "OTEL_SPAN_LINK_COUNT_LIMIT", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"])
+def test_what_the_environment_says_to_the_library_is_not_asked(name: str, kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "abc")
+    run(Traces("acme-ml", ratio=1.0, connect=lambda: kept))
+    assert len(kept.spans) == 1

@@ -1,4 +1,4 @@
-"""What an event was caused by, and what it causes, as W3C trace contexts: so that the trace of a wake leads to the alert behind it.
+"""The trace that a request lies in, from message to message (W3C trace context): the trace of a look leads to the alert behind it.
 
 Only what watches a request sets anything here (`gcp/traces.py`); where traces are off nothing is read and nothing is sent. The name of
 the attribute is the one that Google's Pub/Sub clients give and look for.
@@ -15,9 +15,9 @@ _around: ContextVar[tuple[str, Callable[[str], None]] | None] = ContextVar("_aro
 
 
 @contextmanager
-def within(traceparent: str, caused_by: Callable[[str], None]) -> Iterator[None]:
-    """What is published inside, by this thread, is caused by `traceparent`; what the event was caused by is told to `caused_by`."""
-    token = _around.set((traceparent, caused_by))
+def within(traceparent: str, came_from: Callable[[str], None]) -> Iterator[None]:
+    """What is published inside, by this thread, carries `traceparent`; what the event itself carried is told to `came_from`."""
+    token = _around.set((traceparent, came_from))
     try:
         yield
     finally:
@@ -25,13 +25,13 @@ def within(traceparent: str, caused_by: Callable[[str], None]) -> Iterator[None]
 
 
 def sent(attributes: Mapping[str, str]) -> dict[str, str]:
-    """The attributes of a message to publish, with what causes it where that is known."""
+    """The attributes of a message to publish, with the trace around them, where there is one."""
     around = _around.get()
-    return dict(attributes) if around is None else {**attributes, ATTRIBUTE: around[0]}
+    return {**attributes, ATTRIBUTE: around[0]} if around is not None and around[0] else dict(attributes)
 
 
 def received(attributes: Mapping[str, str]) -> None:
-    """Say by its attributes what the message was caused by."""
+    """Say by the attributes of a message which trace it was published in."""
     around = _around.get()
     if around is not None and ATTRIBUTE in attributes:
         around[1](attributes[ATTRIBUTE])

@@ -37,14 +37,22 @@ def doctor(
         list[Path] | None,
         typer.Option(metavar="FILE", help="A spec whose service Trimtab owns, for --plan alone; may be given often."),
     ] = None,
-    database: Annotated[str, typer.Option(help="The Firestore database of the deployment.")] = "(default)",
+    database: Annotated[
+        str | None,
+        typer.Option(
+            help="For --project: the Firestore database. Not given: the one that its functions are told of.",
+            show_default=False,
+        ),
+    ] = None,
     archive: Annotated[
         str | None, typer.Option(help="The archive that should run: the file, or its name as `make package` said it.")
     ] = None,
     *,
     inherited: Annotated[
         bool,
-        typer.Option(help="Whether roles count that folders and the organization above a project grant. Seeing them takes a role there."),
+        typer.Option(
+            help="For --project: whether roles count that folders and the organization above it grant. Seeing them takes a role there."
+        ),
     ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")] = False,
 ) -> None:
@@ -52,7 +60,8 @@ def doctor(
 
     With --project and --plan together the plan says which services Terraform writes, and everything else comes from the project.
 
-    Exit code 0: nothing found. 1: something is wrong. 2: wrong usage, or something could not be looked at and nothing else is wrong.
+    Exit code 0: nothing found, or notes alone. 1: something is wrong. 2: wrong usage, or something could not be looked at and nothing
+    else is wrong.
     """
     from cli.findings import terminal_width
     from shared.doctor.examining import examine
@@ -62,17 +71,30 @@ def doctor(
         stop("--project or --plan: give one: a project to look at, or a plan")
     if project is not None and spec:
         stop("--spec: with --project the specs are those in its database: leave it out")
+    if project is None:
+        _only_of_a_plan(database, inherited=inherited)
     document = None if plan is None else _document(plan)
     specs = tuple(_spec(path) for path in spec or ())
     name = None if archive is None else _archive(Path(archive))
-    picture = _planned(plan, document, specs) if project is None else _looked_at(project, database, name, plan, document)
+    if project is None:
+        picture = replace(_planned(plan, document, specs), given_archive=name)
+    else:
+        picture = _looked_at(project, database or "", name, plan, document)
     findings = examine(picture if inherited else replace(picture, policies=replace(picture.policies, above=NOT_ASKED)))
     if as_json:
-        typer.echo(json.dumps(_object(picture, findings), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(_object(picture, findings), indent=2))
     else:
         for line in _text(picture, findings, terminal_width()):
             typer.echo(line)
     raise typer.Exit(_code(findings))
+
+
+def _only_of_a_plan(database: str | None, *, inherited: bool) -> None:
+    """Options that a plan alone has no answer to are refused: nobody may think that they were heeded."""
+    if database is not None:
+        stop("--database: a plan says itself which database its functions have: leave it out, or give --project")
+    if not inherited:
+        stop("--no-inherited: a plan holds no roles of folders and the organization anyway: leave it out, or give --project")
 
 
 def _document(plan: Path) -> dict[str, Any]:
@@ -108,7 +130,8 @@ def _spec(path: Path) -> "SpecFile":
 
 
 def _planned(plan: Path | None, document: dict[str, Any] | None, specs: "Sequence[SpecFile]") -> "Picture":
-    from shared.doctor.plan import NoPlanError, read_picture
+    from shared.doctor.plan import read_picture
+    from shared.doctor.plan_whole import NoPlanError
 
     named = {each.service: each.spec.serving.model for each in specs if each.spec.serving is not None}
     models = {service: model.uri for service, model in named.items() if model is not None and model.uri.startswith("gs://")}
@@ -122,51 +145,47 @@ def _looked_at(project: str, database: str, archive: str | None, plan: Path | No
     """The project; of a plan, which of its services Terraform writes."""
     from shared import wiring
     from shared.doctor.picture import Served
+    from shared.doctor.plan_whole import beside
     from shared.gcp.project_calls import NoCredentialsError
 
     if not re.fullmatch(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", project):
         stop(f"--project {one_line(project, 80)}: want {FORMS}")
+    # Before anything is asked: a plan that cannot be read is said at once.
+    planned = None if document is None else _planned(plan, document, ())
     try:
         picture = wiring.project_picture(project, database=database, archive=archive)
     except NoCredentialsError as error:
-        stop(f"{one_line(str(error))}\nsign in with: gcloud auth application-default login", EXIT_WRONG)
-    if document is None:
+        stop(f"{one_line(str(error))}\n{error.mend}", EXIT_WRONG)
+    if document is None or planned is None:
         return picture
     services = dict(picture.services)
-    for service, planned in _planned(plan, document, ()).services.items():
+    for service, written in planned.services.items():
         there = services.get(service)
-        if isinstance(planned, Served) and isinstance(there, Served):
-            services[service] = replace(there, terraform=planned.terraform, v1=planned.v1, changed=planned.changed)
-    return replace(picture, services=services)
+        if isinstance(written, Served) and isinstance(there, Served):
+            services[service] = replace(there, terraform=written.terraform, v1=written.v1, changed=written.changed)
+    return replace(picture, services=services, said=tuple(beside(document, planned, picture)))
 
 
 def _code(findings: "Sequence[Finding]") -> int:
     from shared.doctor.finding import Level
 
-    if any(finding.level is not Level.UNKNOWN for finding in findings):
+    levels = {finding.level for finding in findings}
+    if levels & {Level.PROBLEM, Level.WARNING}:
         return EXIT_FINDINGS
-    return EXIT_WRONG if findings else 0
+    return EXIT_WRONG if Level.UNKNOWN in levels else 0
 
 
-def _object(picture: "Picture", findings: "Sequence[Finding]") -> dict[str, Any]:
-    from shared.doctor.finding import CHECKS
+def _object(picture: "Picture", findings: "tuple[Finding, ...]") -> dict[str, Any]:
+    from shared.doctor.examining import verdicts
 
     return {
-        "project": picture.project,
+        "project": picture.project or None,
         "source": picture.source.value,
         "findings": [
             {"check": each.check, "level": each.level.value, "what": each.what, "why": each.why, "mend": each.mend} for each in findings
         ],
-        "checks": {check: _verdict(check, findings) for check in CHECKS},
+        "checks": {check: verdict.value for check, verdict in verdicts(picture, findings).items()},
     }
-
-
-def _verdict(check: str, findings: "Sequence[Finding]") -> str:
-    """The worst that was found of a check; `silent` where nothing was found."""
-    from shared.doctor.finding import Level
-
-    found = {each.level for each in findings if each.check == check}
-    return next((level.value for level in (Level.PROBLEM, Level.WARNING, Level.UNKNOWN) if level in found), "silent")
 
 
 def _mend(text: str, width: int | None) -> Iterator[str]:
@@ -174,7 +193,7 @@ def _mend(text: str, width: int | None) -> Iterator[str]:
     from cli.findings import wrapped
 
     if "\n" in text:
-        yield from ("    mend:", *(f"      {line}" for line in text.split("\n")))
+        yield from ("    mend:", *(f"      {line}".rstrip() for line in text.split("\n")))
     elif text.startswith(COMMANDS):
         yield from _folded(f"    mend: {text}", width)
     elif text:
@@ -201,7 +220,7 @@ def _text(picture: "Picture", findings: "Sequence[Finding]", width: int | None) 
     from cli.findings import coloured, plain, wrapped
     from shared.doctor.finding import Level
 
-    colours = {Level.PROBLEM: "red", Level.WARNING: "yellow", Level.UNKNOWN: "cyan"}
+    colours = {Level.PROBLEM: "red", Level.WARNING: "yellow", Level.UNKNOWN: "cyan", Level.NOTE: "blue"}
     for finding in findings:
         first, *more = wrapped(f"{finding.level.value} {finding.check}: {plain(finding.what)}", "", width, hang="    ")
         yield coloured(finding.level.value, colours[finding.level], bold=True) + first.removeprefix(finding.level.value)
@@ -214,7 +233,8 @@ def _text(picture: "Picture", findings: "Sequence[Finding]", width: int | None) 
         Level.PROBLEM: ("problem", "problems"),
         Level.WARNING: ("warning", "warnings"),
         Level.UNKNOWN: ("thing unknown", "things unknown"),
+        Level.NOTE: ("note", "notes"),
     }
     said = ", ".join(f"{count} {words[level][count != 1]}" for level, count in counts if count)
-    where = f"the plan for {picture.project}" if picture.source.value == "plan" else picture.project
+    where = " for ".join(["the plan", *filter(None, [picture.project])]) if picture.source.value == "plan" else picture.project
     yield f"{plain(where)}: {said or coloured('nothing found', 'green')}"

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -25,20 +25,26 @@ PATTERNS = {
 WANTED = {
     "project_id": "the project's id (6 to 30 lower case letters, digits and hyphens, a letter first), not its number or its name",
     "region": "a region such as europe-west1, not a zone or a multi-region",
-    "model": "SERVICE, or SERVICE=BUCKET, or SERVICE=BUCKET=ACCOUNT: the Cloud Run service, the bucket of its model, whom it runs as",
+    "model": "SERVICE=BUCKET=ACCOUNT=P99_MS, the last three if you like: the Cloud Run service, the bucket of its model, whom it runs as, "
+    "and the milliseconds in which 99 % of its answers are to come",
     "service": "2 to 49 lower case letters, digits and hyphens, a letter first, no hyphen last",
     "service_account_email": "the address of a service account, such as ranker@acme-ml.iam.gserviceaccount.com",
     "bucket": "a bucket's name without gs://",
     "channel": "a channel such as projects/acme-ml/notificationChannels/123",
     "caller": "a member such as user:ada@example.com; allUsers is refused",
+    "p99_ms": "milliseconds above 0, such as 800",
+    "ratio": "a share of requests from 0 to 1, such as 0.05 for one in twenty",
 }
 OWN_ACCOUNT_LIMIT = 14
 """Characters of a service's name whose account Terraform makes: an account's name has 30, and begins with trimtab-serving-."""
 COMMANDS = ("apply", "patch", "hold", "release", "rollback", "reconcile", "redrive", "discard")
 """What a caller that is named here may give: everything but delete."""
 DEFAULT_OUTPUT = Path("terraform/terraform.tfvars")
+FIRST_APIS = ("serviceusage.googleapis.com", "cloudresourcemanager.googleapis.com")
+"""Those that Terraform itself asks: it switches on the others, and cannot switch on what switches on."""
 _IDENTITY = re.compile(r"(?:user|serviceAccount):([^@\s]{1,128}@[^@\s]{1,190})")
 """A member that a grant can name: one address, which is what Cloud Run verifies of a caller."""
+_Part = TypeVar("_Part")
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
@@ -49,6 +55,7 @@ class Model:
     service: str
     bucket: str | None
     account: str | None
+    p99_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,10 @@ def init(
     region: Annotated[str | None, typer.Option(help="The region of the functions.")] = None,
     model: Annotated[
         list[str] | None,
-        typer.Option(metavar="SERVICE[=BUCKET[=ACCOUNT]]", help="A served model; may be given often. ACCOUNT: whom the service runs as."),
+        typer.Option(
+            metavar="SERVICE[=BUCKET[=ACCOUNT[=P99_MS]]]",
+            help="A served model; may be given often. ACCOUNT: whom the service runs as. P99_MS: in how many ms it is to answer.",
+        ),
     ] = None,
     channel: Annotated[
         list[str] | None, typer.Option(metavar="CHANNEL", help="A notification channel that hears of trouble of Trimtab itself.")
@@ -80,8 +90,8 @@ def init(
     *,
     cloud_profiler: Annotated[bool, typer.Option("--cloud-profiler", help="Have Cloud Profiler sample where processor time goes.")] = False,
     trace_ratio: Annotated[
-        float, typer.Option(metavar="SHARE", min=0, max=1, help="Send the spans of this share of requests to Cloud Trace, such as 0.05.")
-    ] = 0.0,
+        str, typer.Option(metavar="SHARE", help="Send the spans of this share of requests to Cloud Trace: 0.05 for one in twenty.")
+    ] = "0",
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")] = DEFAULT_OUTPUT,
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: what is not given is left out.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
@@ -91,18 +101,19 @@ def init(
     Exit code 0: written. 2: an answer is not of its form, something that must be given is missing, or the file is there.
     """
     _writable(output, force=force)
-    if not math.isfinite(trace_ratio):
-        stop(f"--trace-ratio: {trace_ratio}: want a share of requests from 0 to 1, such as 0.05")
+    ratio = _given("--trace-ratio", trace_ratio, _ratio)
     asked = not yes
     try:
-        answers = _answers(project, region, model, channel, caller, asked=asked)
-        answers = replace(answers, cloud_profiler=cloud_profiler, trace_ratio=trace_ratio)
+        answers = replace(_answers(project, region, model, channel, caller, asked=asked), cloud_profiler=cloud_profiler, trace_ratio=ratio)
     except typer.Abort:
+        typer.echo(err=True)  # what was asked last stands on the line still
         stop("init: the input ended before everything was answered, and nothing is written: answer all, or give options and --yes")
     _write(output, tfvars(answers), force=force)
     for warning in _warnings(answers):
         typer.echo(f"warning: {warning}", err=True)
-    typer.echo(f"{output}: written. Next: {_next(answers, output)}", err=True)
+    typer.echo(f"{output}: written. Next:", err=True)
+    for command in _next(answers, output):
+        typer.echo(f"  {command}", err=True)
 
 
 def _answers(
@@ -116,32 +127,44 @@ def _answers(
 ) -> Answers:
     project_id = _must("--project", project, "The project's id", "project_id", asked=asked)
     region = _must("--region", region, "The region of the functions (europe-west1, ...)", "region", asked=asked)
-    given = _many("--model", model, "A served model, as SERVICE=BUCKET (empty: no more)", read_model, asked=asked)
+    given = _many("--model", model, "A served model, as SERVICE=BUCKET (empty: no more)", read_model, asked=asked, once=_service)
     twice = {each.service for each in given if sum(other.service == each.service for other in given) > 1}
     if twice:
         stop(f"--model: {', '.join(sorted(twice))}: given twice: a service serves one model")
+    of_channels = "A notification channel, as projects/PROJECT/notificationChannels/NUMBER (empty: no more)"
     return Answers(
         project_id=project_id,
         region=region,
-        models=tuple(_with_account(each, project_id, region, asked=asked) for each in given),
-        channels=_many("--channel", channel, "A notification channel (empty: no more)", _matching("channel"), asked=asked),
+        models=tuple(_whole(each, project_id, region, asked=asked) for each in given),
+        channels=_many("--channel", channel, of_channels, _matching("channel"), asked=asked),
         callers=_many("--caller", caller, "Who may send commands, as user:ADDRESS (empty: no more)", read_caller, asked=asked),
     )
 
 
+def _service(model: Model) -> str:
+    return model.service
+
+
+def _whole(model: Model, project: str, region: str, *, asked: bool) -> Model:
+    """The model with what a dialogue asks besides: whom its service runs as, and how fast it is to answer."""
+    whole = _with_account(model, project, region, asked=asked)
+    if not asked or whole.p99_ms is not None:
+        return whole
+    question = f"In how many milliseconds {model.service} is to give 99 % of its answers (empty: no alert on slow ones)"
+    return replace(whole, p99_ms=_asked(question, _p99))
+
+
 def _with_account(model: Model, project: str, region: str, *, asked: bool) -> Model:
     """The model with whom its service runs as: asked for where it was not said, for a service that is there has one already."""
-    while asked and model.account is None:
+
+    def named(text: str) -> Model:
+        found = replace(model, account=_account(text) if text else None)
+        _named(found)
+        return found
+
+    if asked and model.account is None:
         typer.echo(f"Whom {model.service} runs as says: {_describe(model.service, project, region)}", err=True)
-        question = f"The account of {model.service} (empty: one is made, and you put it into the service)"
-        text = typer.prompt(question, default="", show_default=False, err=True).strip()
-        try:
-            found = replace(model, account=_account(text) if text else None)
-            _named(found)
-        except ValueError as error:
-            typer.echo(str(error), err=True)
-        else:
-            return found
+        return _asked(f"The account of {model.service} (empty: one is made, and you put it into the service)", named)
     try:
         _named(model)
     except ValueError as error:
@@ -150,7 +173,12 @@ def _with_account(model: Model, project: str, region: str, *, asked: bool) -> Mo
 
 
 def _warnings(answers: Answers) -> Iterator[str]:
+    """What a deployment of these answers will lack."""
+    if not answers.models:
+        yield "no model was given: nothing is steered, and nothing has an alert, until models names one"
     for model in answers.models:
+        if model.bucket is None:
+            yield f"{model.service}: no bucket was given: Trimtab hears of no new version of its model, and may read none"
         if model.account is None:
             yield (
                 f"{model.service}: no account was given: Trimtab may act as trimtab-serving-{model.service}, which Terraform makes, only. "
@@ -158,6 +186,12 @@ def _warnings(answers: Answers) -> Iterator[str]:
                 f"{_describe(model.service, answers.project_id, answers.region)} "
                 f"(then give {model.service}={model.bucket or 'BUCKET'}=ACCOUNT; nothing printed: Compute Engine's own, give it another)"
             )
+        if model.p99_ms is None:
+            yield f"{model.service}: no p99 was given: it has no alert on slow answers until its objective says p99_ms"
+    if not answers.channels:
+        yield "no channel was given: alerts on Trimtab itself reach nobody, and are seen in the console only"
+    if not answers.callers:
+        yield "no caller was given: nobody may give a command, such as a first spec, until command_callers and command_grants do"
     for member in answers.callers:
         if not _IDENTITY.fullmatch(member):
             yield f"{member}: {_UNGRANTED}"
@@ -172,14 +206,17 @@ def _describe(service: str, project: str, region: str) -> str:
     return f"{shlex.join(words)} --format='value(spec.template.spec.serviceAccountName)'"
 
 
-def _next(answers: Answers, output: Path) -> str:
+def _next(answers: Answers, output: Path) -> Iterator[str]:
     """What deploys with the file: Terraform reads some by itself, the others must be named to it."""
+    yield shlex.join(["gcloud", "services", "enable", *FIRST_APIS, f"--project={answers.project_id}"])
     words = ["make", "deploy", f"PROJECT={answers.project_id}", f"REGION={answers.region}"]
     by_itself = output.name == DEFAULT_OUTPUT.name or output.name.endswith(".auto.tfvars")
     if by_itself and output.resolve().parent == DEFAULT_OUTPUT.parent.resolve():
-        return shlex.join(words)
+        yield shlex.join(words)
+        return
+    yield shlex.join([*words, f"VARS={output}"])
     file = shlex.quote(f"-var-file={output.resolve()}")
-    return f"{shlex.join([*words, f'VARS={output}'])} (by hand: make package && terraform -chdir=terraform apply {file})"
+    yield f"(by hand: make package && terraform -chdir=terraform init && terraform -chdir=terraform apply {file})"
 
 
 def _writable(output: Path, *, force: bool) -> None:
@@ -209,25 +246,43 @@ def tfvars(answers: Answers) -> str:
         grants = "".join(_grant(found[1]) for each in answers.callers if (found := _IDENTITY.fullmatch(each)))
         blocks += [f"command_grants = [\n{grants}]"] if grants else []
     switches = [("cloud_profiler", "true")] if answers.cloud_profiler else []
-    switches += [("trace_ratio", repr(answers.trace_ratio).removesuffix(".0"))] if answers.trace_ratio > 0 else []
+    switches += [("trace_ratio", _plain(answers.trace_ratio))] if answers.trace_ratio > 0 else []
     blocks += [_pairs(switches, indent="")] if switches else []
     return "\n\n".join(blocks) + "\n"
 
 
 def read_model(text: str) -> Model:
-    """`SERVICE`, `SERVICE=BUCKET` or `SERVICE=BUCKET=ACCOUNT`.
+    """`SERVICE`, `SERVICE=BUCKET`, `SERVICE=BUCKET=ACCOUNT` or `SERVICE=BUCKET=ACCOUNT=P99_MS`; what is empty is not given.
 
     Raises:
         ValueError: it is none; the message says what is wrong with which part.
     """
     service, *more = text.split("=")
-    bucket, account = [*(each or None for each in more), None, None][:2]
-    if len(more) > 2:  # noqa: PLR2004 (bucket and account)
+    if len(more) > 3:  # noqa: PLR2004 (bucket, account and p99)
         raise ValueError(f"{one_line(text, 80)}: want {WANTED['model']}")
+    bucket, account, p99 = [*(each or None for each in more), None, None, None][:3]
     for name, value in (("service", service), ("bucket", bucket)):
         if value is not None and not re.fullmatch(PATTERNS[name], value):
             raise ValueError(f"{name} '{one_line(value, 80)}': want {WANTED[name]}")
-    return Model(service, bucket, None if account is None else _account(account))
+    return Model(service, bucket, None if account is None else _account(account), _p99(p99 or ""))
+
+
+def _p99(text: str) -> float | None:
+    return None if not text else _number("p99_ms", text, lambda found: found > 0)
+
+
+def _ratio(text: str) -> float:
+    return _number("ratio", text, lambda found: 0 <= found <= 1)
+
+
+def _number(name: str, text: str, fits: Callable[[float], bool]) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found) or not fits(found):
+        raise ValueError(f"'{one_line(text, 80)}': want {WANTED[name]}")
+    return found
 
 
 def _account(text: str) -> str:
@@ -272,38 +327,53 @@ def _matching(name: str) -> Callable[[str], str]:
 
 
 def _must(option: str, given: str | None, question: str, name: str, *, asked: bool) -> str:
-    read = _matching(name)
-    if given is None and not asked:
+    if given is not None:
+        return _given(option, given, _matching(name))
+    if not asked:
         stop(f"{option}: is not given: want {WANTED[name]}")
+    return _asked(question, _matching(name), empty=False)
+
+
+def _many(
+    option: str,
+    given: Sequence[str] | None,
+    question: str,
+    read: Callable[[str], _Part],
+    *,
+    asked: bool,
+    once: Callable[[_Part], object] = lambda part: part,
+) -> tuple[_Part, ...]:
+    """What was given, or is answered until an answer is empty; `once` says of two answers whether they are of the same thing."""
+    if given or not asked:
+        return tuple(dict.fromkeys(_given(option, text, read) for text in given or ()))
+    found: dict[object, _Part] = {}
+
+    def another(text: str) -> _Part | None:
+        part = read(text) if text else None
+        if part is not None and once(part) in found:
+            raise ValueError(f"{once(part)}: is given already")
+        return part
+
+    while (part := _asked(question, another)) is not None:
+        found[once(part)] = part
+    return tuple(found.values())
+
+
+def _given(option: str, text: str, read: Callable[[str], _Part]) -> _Part:
+    try:
+        return read(text)
+    except ValueError as error:
+        stop(f"{option}: {error}")
+
+
+def _asked(question: str, read: Callable[[str], _Part], *, empty: bool = True) -> _Part:
+    """The first answer that can be read; what is wrong with one is said, and it is asked for again."""
     while True:
-        text = typer.prompt(question, err=True).strip() if given is None else given
+        text = typer.prompt(question, default="" if empty else None, show_default=False, err=True).strip()
         try:
             return read(text)
         except ValueError as error:
-            _again(option, error, given=given is not None)
-
-
-def _many(option: str, given: Sequence[str] | None, question: str, read: Callable[[str], Any], *, asked: bool) -> tuple[Any, ...]:
-    try:
-        if given or not asked:
-            return tuple(read(text) for text in given or ())
-    except ValueError as error:
-        stop(f"{option}: {error}")
-    return tuple(_answered(option, question, read))
-
-
-def _answered(option: str, question: str, read: Callable[[str], Any]) -> Iterator[Any]:
-    while text := typer.prompt(question, default="", show_default=False, err=True).strip():
-        try:
-            yield read(text)
-        except ValueError as error:
-            _again(option, error, given=False)
-
-
-def _again(option: str, error: ValueError, *, given: bool) -> None:
-    if given:
-        stop(f"{option}: {error}")
-    typer.echo(str(error), err=True)
+            typer.echo(str(error), err=True)
 
 
 def _names(answers: Answers) -> list[tuple[str, str]]:
@@ -312,8 +382,14 @@ def _names(answers: Answers) -> list[tuple[str, str]]:
 
 def _model(model: Model) -> str:
     said = [("bucket", model.bucket), ("service_account_email", model.account)]
-    parts = ", ".join(f"{name} = {_text(value)}" for name, value in said if value is not None)
+    written = [f"{name} = {_text(value)}" for name, value in said if value is not None]
+    written += [f"objective = {{ p99_ms = {_plain(model.p99_ms)} }}"] if model.p99_ms is not None else []
+    parts = ", ".join(written)
     return f"{{ {parts} }}" if parts else "{}"
+
+
+def _plain(number: float) -> str:
+    return repr(number).removesuffix(".0")
 
 
 def _grant(identity: str) -> str:

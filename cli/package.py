@@ -8,12 +8,12 @@
       the same, but for requirements/functions-profiler.txt
 
 The second is the first with Cloud Profiler, which is compiled where the functions are built and weighs as much as all the rest: so not
-everybody carries it. Both lie under a fixed name as well, `build/trimtab.zip` and `build/trimtab-profiler.zip`: those that Terraform takes
-where it is told of no other.
+everybody carries it. `make package` prints the path of the first, `make package-profiler` that of the second. Both lie under a fixed name
+as well, `build/trimtab.zip` and `build/trimtab-profiler.zip`: those that Terraform takes where it is told of no other.
 
 The buildpack installs requirements.txt and byte-compiles what it installs, but not what lies in the root: so the code is in the wheel.
 Nothing is compressed, neither the archives nor the wheel: what a compressor writes depends on its version, and Terraform reads in the
-archive whether the profiler is in it.
+archive that it is one and whether the profiler is in it.
 """
 
 import hashlib
@@ -126,12 +126,15 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def main() -> None:
-    """Write the archives into `build/`; print the path of the plain one, and mention the other on standard error."""
-    archives = packaged(ROOT)
+    """Write both archives into `build/`; print the path of the plain one and nothing else, or with `--profiler` that of the other."""
     folder = ROOT / "build"
-    write(archives, folder)
-    sys.stderr.write(f"{folder / archives.profiler.name}: the same with Cloud Profiler\n")
-    sys.stdout.write(f"{folder / archives.plain.name}\n")
+    try:
+        archives = packaged(ROOT)
+        write(archives, folder)
+    except (OSError, RuntimeError) as error:
+        sys.exit(f"make package: {error}")
+    printed = archives.profiler if "--profiler" in sys.argv[1:] else archives.plain
+    sys.stdout.write(f"{folder / printed.name}\n")
 
 
 if __name__ == "__main__":

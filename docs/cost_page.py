@@ -291,6 +291,10 @@ instance costs about $750 a month.
 The examples of these documents deploy to europe-west1, whose prices were not looked up. What is free is free once: of Firestore for one
 database of a project. Where that is another, or the rest is used up by others, the line "all, nothing free" holds.
 """
+LOOKS = """
+A look is one run of the function `reconcile` over one service. Looks are counted as if each had an instance to itself, which is the upper
+bound; an instance takes eight requests at a time, and "where instances are shared" is what is paid if it always does.
+"""
 ASSUMED_INTRO = "\n## Assumed\n\nNobody has measured these; the operations of each event are counted.\n"
 NOT_COUNTED = """
 ## Not counted
@@ -326,8 +330,9 @@ None of this is in the sums: both are off unless the deployment says `trace_rati
 {table}
 {price} per million spans beyond {free} million a month and billing account
 ([page]({page}), seen {seen}). `trace_ratio` is the share of requests that are recorded; besides, those that
-Cloud Run picks to trace itself are, at most one in ten seconds of each instance: with few services that can be nearly all of them. A
-recorded request also waits until its spans are sent, and that time is billed as every other of an instance.
+their caller traces are, as Cloud Run does by itself with about one in ten seconds of each instance: with few
+services that can be nearly all of them. A recorded request also waits until its spans are sent, and that time is
+billed as every other of an instance.
 
 **Profiles.** Google's page names no price for them. The images are larger (the profiler and what it needs are 111 MB), builds take longer
 because it is compiled in each, and the samples take processor time of the instances. Not measured on Google Cloud.
@@ -339,7 +344,7 @@ The README of [cloud-run-kafka-scaler](https://github.com/GoogleCloudPlatform/cl
 "typically" costs less than $1 a month, for one service, without saying how it was counted. By this page Trimtab costs {one} for one
 service and {ten} for ten with what Google gives free, and {bare_one} and {bare_ten} where others use that up. A fixed {fixed} of that is
 the tick, the job, the log-based metrics, the builds and the images, which do not grow with the services. From September 2027 the alert
-policies on Trimtab itself bring that to {later} for one service: more than $1.
+policies on Trimtab itself come on top: with what is free, {one} and {own} are {later} for one service, more than $1.
 """
 
 
@@ -353,7 +358,7 @@ def costs_page() -> str:
         ["**all, with what is free**", *(f"**{_usd(sum(free[size].values()))}**" for size in SIZES)],
         ["for each service", *(_usd(sum(free[size].values()) / size) for size in SIZES)],
         ["all, nothing free", *(_usd(sum(bare[size].values())) for size in SIZES)],
-        ["the same, eight looks share an instance", *(_usd(_shared(bare[size])) for size in SIZES)],
+        ["the same, where instances are shared (see below)", *(_usd(_shared(bare[size])) for size in SIZES)],
         ["from September 2027, besides: alert policies on Trimtab itself", *(_usd(own_alert_dollars()) for _ in SIZES)],
         ["from September 2027, besides: alert policies of the services", *(_usd(alert_dollars(size)) for size in SIZES)],
         ["**all from September 2027, with what is free**", *(f"**{_usd(later(size, free[size]))}**" for size in SIZES)],
@@ -366,6 +371,7 @@ def costs_page() -> str:
         bare_one=_usd(sum(bare[1].values())),
         bare_ten=_usd(sum(bare[10].values())),
         fixed=_usd(_fixed(bare)),
+        own=_usd(own_alert_dollars()),
         later=_usd(sum(free[1].values()) + own_alert_dollars()),
     )
     conditions, series = own_alerts()
@@ -386,7 +392,8 @@ def costs_page() -> str:
     parts = [
         f"# Costs\n\n{NOTE}{INTRO}",
         *_table([head, *totals]),
-        "\n## What it is made of\n\nUnits a month, and what they cost beyond what is free:\n",
+        LOOKS,
+        "## What it is made of\n\nUnits a month, and what they cost beyond what is free:\n",
         *_table([head, *rows]),
         ASSUMED_INTRO,
         *_table([["what", "assumed"], *map(list, ASSUMED)]),

@@ -4,6 +4,7 @@ The modules are formatted by `terraform fmt`, so a small reader is enough: a blo
 arguments are indented by two. A test compares what it reads with what Terraform itself says.
 """
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -19,12 +20,13 @@ CELL_LIMIT = 90
 
 
 class Variable(NamedTuple):
-    """One input of a module; `default` is None where it has none."""
+    """One input of a module; `default` is None where it has none. `written` is the type as it stands in the file."""
 
     name: str
     type: str
     default: str | None
     description: str
+    written: str = ""
 
 
 class Output(NamedTuple):
@@ -42,7 +44,10 @@ def folders() -> list[Path]:
 def variables(folder: Path) -> list[Variable]:
     """What the module's `variables.tf` declares, in its order."""
     found = _blocks(folder / "variables.tf", "variable")
-    return [Variable(name, _argument(body, "type") or "any", _argument(body, "default"), _text(body)) for name, body in found]
+    return [
+        Variable(name, _argument(body, "type") or "any", _argument(body, "default"), _text(body), "\n".join(_lines(body, "type")))
+        for name, body in found
+    ]
 
 
 def outputs(folder: Path) -> list[Output]:
@@ -54,12 +59,49 @@ def readme(folder: Path) -> str:
     """The README of a module or an example."""
     name = "Terraform" if folder == TREE else folder.name
     intro = "\n".join(line.removeprefix("#").strip() for line in _first_comment(folder / "main.tf"))
+    said = variables(folder)
     inputs = _table(
         ("input", "type", "default", "meaning"),
-        ((f"`{each.name}`", _code(each.type), _default(each.default), each.description) for each in variables(folder)),
+        ((f"`{each.name}`", _type(each), _default(each.default), each.description) for each in said),
     )
+    shapes = "".join(f"### {each.name}\n\n{_hcl(_outdented(each.written))}\n" for each in said if _is_long(each))
     given = _table(("output", "meaning"), ((f"`{each.name}`", each.description) for each in outputs(folder)))
-    return f"# {name}\n\n{NOTE}{intro}\n\n{_links(folder)}## Inputs\n\n{inputs}\n## Outputs\n\n{given}"
+    return (
+        f"# {name}\n\n{NOTE}{intro}\n\n{_links(folder)}{requirements(folder)}\n\n{usage(folder)}## Inputs\n\n{inputs}\n{shapes}"
+        f"## Outputs\n\n{given}"
+    )
+
+
+def requirements(folder: Path) -> str:
+    """The versions that the module asks for, as its `versions.tf` has them."""
+    text = (folder / "versions.tf").read_text()
+    (terraform,) = re.findall(r'^  required_version = "(.*)"$', text, re.MULTILINE)
+    providers = re.findall(r'source  = "(.*)"\n +version = "(.*)"', text)
+    return "".join((f"Terraform `{terraform}`", *(f", provider `{source}` `{version}`" for source, version in providers), "."))
+
+
+MODULES_OF_A_ROOT = ("alerts", "control-plane", "dashboard", "served-model", "served-project")
+USED_IN = {
+    **{name: ("examples/several-projects/main.tf", name.replace("-", "_")) for name in MODULES_OF_A_ROOT},
+    "function": ("modules/control-plane/functions.tf", "function"),
+}
+"""Where each module is called, and as what: what Terraform plans in the tests is shown, and nothing that was only written down."""
+ROOT_USED_IN = ("examples/adopt-an-existing-service/main.tf", "trimtab")
+
+
+def usage(folder: Path) -> str:
+    """How it is called; of an example, all of it."""
+    if folder.parent.name == "examples":
+        text = (folder / "main.tf").read_text().splitlines()
+        return f"## main.tf\n\n{_hcl(chr(10).join(text[len(list(_first_comment(folder / 'main.tf'))) :]).strip())}\n"
+    file, name = ROOT_USED_IN if folder == TREE else USED_IN[folder.name]
+    (block,) = (body for called, body in _blocks(TREE / file, "module") if called == name)
+    where = f"[{file}]({os.path.relpath(TREE / file, folder)})"
+    return f"## Usage\n\nAs {where} calls it:\n\n{_hcl(f'module {chr(34)}{name}{chr(34)} {{{chr(10)}{block}}}')}\n"
+
+
+def _hcl(text: str) -> str:
+    return f"```hcl\n{text}\n```\n"
 
 
 def roles_page() -> str:
@@ -181,13 +223,18 @@ def _blocks(path: Path, kind: str) -> Iterator[tuple[str, str]]:
 
 def _argument(body: str, name: str) -> str | None:
     """The text of an argument, on one line; its value ends before the next line that is indented by two and closes nothing."""
+    return " ".join(" ".join(_lines(body, name)).split()) or None
+
+
+def _lines(body: str, name: str) -> list[str]:
+    """The lines of an argument's value as they stand there; none where it is not given."""
     lines = body.splitlines()
     start = next((number for number, line in enumerate(lines) if re.match(rf"  {name}\s+= ", line)), None)
     if start is None:
-        return None
+        return []
     rest = lines[start + 1 :]
     end = next((number for number, line in enumerate(rest) if re.match(r"  [^\s)\]}]|\s*$", line)), len(rest))
-    return " ".join(" ".join([lines[start].partition(" = ")[2], *rest[:end]]).split())
+    return [lines[start].partition(" = ")[2].lstrip(), *rest[:end]]
 
 
 def _text(body: str) -> str:
@@ -205,12 +252,26 @@ def _default(default: str | None) -> str:
     return "required" if default is None else _code(default)
 
 
+def _is_long(variable: Variable) -> bool:
+    """Whether its type has fields of which the table can only say that there are some."""
+    return len(variable.written.splitlines()) > 1 or len(variable.type) > CELL_LIMIT
+
+
+def _type(variable: Variable) -> str:
+    """As code; of a long type its outermost words, and where it stands in full."""
+    outer = re.match(r"(?:\w+\()+", variable.type) if _is_long(variable) else None
+    if outer is None:
+        return _code(variable.type)
+    return f"[`{outer[0]}...{')' * outer[0].count('(')}`](#{variable.name})"
+
+
 def _code(text: str) -> str:
-    """As code, where it is short; of a long type its outermost words."""
-    if len(text) <= CELL_LIMIT:
-        return f"`{text}`"
-    outer = re.match(r"(?:\w+\()+", text)
-    return f"`{outer[0]}...{')' * outer[0].count('(')}`" if outer is not None else "see `variables.tf`"
+    return f"`{text}`"
+
+
+def _outdented(text: str) -> str:
+    """What stood within a block, to stand for itself."""
+    return re.sub(r"^  ", "", text, flags=re.MULTILINE)
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

@@ -1,7 +1,8 @@
 """Which implementation stands behind each port: one function per entrance, chosen by the settings at the first request.
 
 Google clients are imported inside the function that needs them; the entry points import the same modules at start-up, so that the
-import is paid under Cloud Run's start-up CPU boost and not inside the first request. Clients themselves are made at their first
+import is paid under Cloud Run's start-up CPU boost and not inside the first request (but for what watches requests, which is loaded with
+the first one, and only where it is switched on). Clients themselves are made at their first
 use: the server forks after the import.
 """
 
@@ -261,7 +262,7 @@ def project_picture(project: str, *, database: str, archive: str | None) -> Pict
     """What a project has of a deployment, read over Google's APIs with the environment's credentials.
 
     Raises:
-        NoCredentialsError: the environment has none.
+        NoCredentialsError: the environment gives no token.
     """
     from shared.gcp.project_look import look
 

@@ -1,6 +1,16 @@
 # All of Trimtab in one project, with the models that it steers there. For models in other projects see examples/several-projects.
 
 locals {
+  # What the models' parts look like, as the modules have it; a test holds them equal.
+  forms = {
+    service      = "^[a-z][a-z0-9-]{0,47}[a-z0-9]$"
+    region       = "^[a-z]+-[a-z]+[0-9]+$"
+    account      = "^[a-z0-9-]+@[a-z0-9.-]+\\.gserviceaccount\\.com$"
+    made_account = "^[a-z]([a-z0-9-]{0,12}[a-z0-9])?$"
+    repository   = "^[a-z][a-z0-9-]+/[a-z]([a-z0-9-]{0,61}[a-z0-9])?$"
+    channel      = "^projects/[^/]+/notificationChannels/[^/]+$"
+  }
+
   # A model may run as the account that is made for another.
   made_accounts = {
     for name, model in var.models : "trimtab-serving-${name}@${var.project_id}.iam.gserviceaccount.com" => name if model.service_account_email == null

@@ -1,21 +1,47 @@
 variable "project_id" {
   description = "The project that Trimtab runs in."
   type        = string
+
+  validation {
+    condition     = can(regex("^[a-z][a-z0-9-]{4,28}[a-z0-9]$", var.project_id))
+    error_message = "project_id: want the project's id (6 to 30 lower case letters, digits and hyphens), not its number or its name."
+  }
 }
 
 variable "project_number" {
   description = "The project's number, from which the addresses of Google's agents are made; null: it is looked up."
   type        = string
   default     = null
+
+  validation {
+    condition     = var.project_number == null || can(regex("^[0-9]{1,19}$", coalesce(var.project_number, "none")))
+    error_message = "project_number: want the number alone, such as 123456789012, not the project's id."
+  }
 }
 
 variable "region" {
   description = "The region of the functions, the Scheduler job and the archive."
   type        = string
+
+  validation {
+    condition     = can(regex("^[a-z]+-[a-z]+[0-9]+$", var.region))
+    error_message = "region: want a region such as europe-west1, not a zone or a multi-region."
+  }
+}
+
+variable "deploying" {
+  description = "PROJECT/REGION as `make deploy` was told, for it alone to say: a file of variables that says another is refused. null: nobody was told."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.deploying == null || var.deploying == "${var.project_id}/${var.region}"
+    error_message = "make deploy was told ${coalesce(var.deploying, "nothing")}, and a file of variables says ${var.project_id}/${var.region}: which one? Terraform reads terraform.tfvars and *.auto.tfvars in terraform/ by itself, and the file that VARS names."
+  }
 }
 
 variable "archive" {
-  description = "The path of an archive that `make package` made; null: what it wrote last, `build/trimtab.zip`, or `build/trimtab-profiler.zip` for cloud_profiler."
+  description = "The whole path of an archive that `make package` made; null: what it wrote last, `build/trimtab.zip`, or `build/trimtab-profiler.zip` for cloud_profiler."
   type        = string
   default     = null
 }
@@ -152,9 +178,10 @@ variable "models" {
   }))
   default = {}
 
+  # What the modules ask of a model, asked here in the words of whoever writes it: whose model it is, and what the field is called.
   validation {
-    condition     = alltrue([for model in var.models : model.bucket == null || contains(keys(var.model_buckets), coalesce(model.bucket, "none"))])
-    error_message = "models: the bucket of each must be among model_buckets, or Trimtab may not read it and hears of no upload."
+    condition     = length([for name, model in var.models : name if !can(regex(local.forms.service, coalesce(model.service, name)))]) == 0
+    error_message = "models: ${join(", ", [for name, model in var.models : name if !can(regex(local.forms.service, coalesce(model.service, name)))])}: want the name of a Cloud Run service, 2 to 49 lower case letters, digits and hyphens, a letter first; where the model is called otherwise, say it with `service`."
   }
 
   validation {
@@ -163,8 +190,38 @@ variable "models" {
   }
 
   validation {
-    condition     = alltrue([for name, model in var.models : model.service_account_email == null || strcontains(coalesce(model.service_account_email, "none"), "@")])
-    error_message = "models.service_account_email: want the address of a service account, or null for one that is made here."
+    condition     = length([for name, model in var.models : name if !can(regex(local.forms.region, coalesce(model.region, var.region)))]) == 0
+    error_message = "models.region: ${join(", ", [for name, model in var.models : name if !can(regex(local.forms.region, coalesce(model.region, var.region)))])}: want a region such as europe-west1, not a zone."
+  }
+
+  validation {
+    condition     = length([for name, model in var.models : name if !can(regex(local.forms.account, coalesce(model.service_account_email, "none@none.gserviceaccount.com")))]) == 0
+    error_message = "models.service_account_email: ${join(", ", [for name, model in var.models : name if !can(regex(local.forms.account, coalesce(model.service_account_email, "none@none.gserviceaccount.com")))])}: want the address of a service account, or null for one that is made here."
+  }
+
+  validation {
+    condition     = length([for name, model in var.models : name if endswith(coalesce(model.service_account_email, "none"), "-compute@developer.gserviceaccount.com")]) == 0
+    error_message = "models.service_account_email: ${join(", ", [for name, model in var.models : name if endswith(coalesce(model.service_account_email, "none"), "-compute@developer.gserviceaccount.com")])}: Compute Engine's default account often has the role of an editor, which Trimtab could then act as; give the service an account of its own."
+  }
+
+  validation {
+    condition     = length([for name, model in var.models : name if model.service_account_email == null && !can(regex(local.forms.made_account, name)) && can(regex(local.forms.service, coalesce(model.service, name)))]) == 0
+    error_message = "models: ${join(", ", [for name, model in var.models : name if model.service_account_email == null && !can(regex(local.forms.made_account, name)) && can(regex(local.forms.service, coalesce(model.service, name)))])}: an account would be made, trimtab-serving-NAME, and its name has room for 14 lower case letters, digits and hyphens, a letter first: say whom the service runs as with `service_account_email`."
+  }
+
+  validation {
+    condition     = length([for name, model in var.models : name if model.bucket != null && !contains(keys(var.model_buckets), coalesce(model.bucket, "none"))]) == 0
+    error_message = "models.bucket: ${join(", ", [for name, model in var.models : name if model.bucket != null && !contains(keys(var.model_buckets), coalesce(model.bucket, "none"))])}: want a bucket of model_buckets, or Trimtab may not read it and hears of no upload."
+  }
+
+  validation {
+    condition     = length([for name, model in var.models : name if model.image_repository != null && !can(regex(local.forms.repository, "${model.image_repository.location}/${model.image_repository.name}"))]) == 0
+    error_message = "models.image_repository: ${join(", ", [for name, model in var.models : name if model.image_repository != null && !can(regex(local.forms.repository, "${model.image_repository.location}/${model.image_repository.name}"))])}: want a location such as europe-west1 and the repository's name alone, in lower case."
+  }
+
+  validation {
+    condition     = length([for name, model in var.models : name if length([for channel in model.notification_channels : channel if !can(regex(local.forms.channel, channel))]) > 0]) == 0
+    error_message = "models.notification_channels: ${join(", ", [for name, model in var.models : name if length([for channel in model.notification_channels : channel if !can(regex(local.forms.channel, channel))]) > 0])}: want names such as projects/acme-ml/notificationChannels/123."
   }
 }
 
@@ -190,4 +247,14 @@ variable "labels" {
   description = "Labels of everything that takes them, beside `app`."
   type        = map(string)
   default     = {}
+
+  validation {
+    condition     = alltrue([for key, value in var.labels : can(regex("^[a-z][a-z0-9_-]{0,62}$", key)) && can(regex("^[a-z0-9_-]{0,63}$", value))])
+    error_message = "labels: want at most 63 lower case letters, digits, _ and - in keys and in values, a letter first in keys."
+  }
+
+  validation {
+    condition     = length(setintersection(keys(var.labels), ["app", "trimtab_service", "trimtab_region", "trimtab_signal"])) == 0
+    error_message = "labels: app, trimtab_service, trimtab_region and trimtab_signal are Trimtab's own."
+  }
 }

@@ -17,9 +17,9 @@ _TELEMETRY: Final = frozenset({"roles/telemetry.writer"})
 WIDER: Final[Mapping[str, frozenset[str]]] = {
     "roles/pubsub.publisher": frozenset({"roles/pubsub.editor", "roles/pubsub.admin"}),
     "roles/pubsub.subscriber": frozenset({"roles/pubsub.editor", "roles/pubsub.admin"}),
-    "roles/run.invoker": frozenset({"roles/run.admin"}),
+    "roles/run.invoker": frozenset({"roles/run.servicesInvoker", "roles/run.admin"}),
     "roles/iam.serviceAccountOpenIdTokenCreator": frozenset({"roles/iam.serviceAccountTokenCreator", "roles/pubsub.serviceAgent"}),
-    "roles/logging.viewer": frozenset({"roles/logging.admin", "roles/viewer"}),
+    "roles/logging.viewer": frozenset({"roles/logging.privateLogViewer", "roles/logging.admin", "roles/viewer"}),
     "roles/logging.logWriter": frozenset({"roles/logging.admin"}),
     "roles/monitoring.viewer": frozenset({"roles/monitoring.editor", "roles/monitoring.admin", "roles/viewer"}),
     "roles/monitoring.metricWriter": frozenset({"roles/monitoring.editor", "roles/monitoring.admin"}),
@@ -51,6 +51,14 @@ _BEGINS = re.compile(r"""\s*resource\.name\.startsWith\(\s*(["'])(?P<name>[^"'\\
 """The two conditions that can be judged: on the whole name of what the role is used on, and on its beginning."""
 
 
+_DEFAULT = re.compile(r"\d+-compute@developer\.gserviceaccount\.com|[a-z0-9.:-]+@appspot\.gserviceaccount\.com")
+
+
+def is_default(account: str) -> bool:
+    """Whether it is an account that Google makes for whatever names none: Compute Engine's, or App Engine's. Often an editor."""
+    return _DEFAULT.fullmatch(account) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Layer:
     """A policy that reaches a resource, and what it is the policy of."""
@@ -69,11 +77,13 @@ class Standing:
     condition: str | None = None
     hints: tuple[str, ...] = ()
     """What may give it nevertheless, in words."""
+    maybe: bool = False
+    """A group or a custom role that is bound there may give it, and what is in that cannot be seen."""
 
 
 def standing(role: str, member: str, layers: Sequence[Layer], *, resource: str | None = None) -> Standing:
     """How a member stands to a role by the policies that were seen. `resource` is the full name of what the role is used on."""
-    later, conditions, hints = False, list[str](), list[str]()
+    later, maybe, conditions, hints = False, False, list[str](), list[str]()
     for layer in layers:
         for binding in () if isinstance(layer.policy, NotSeen | NotAsked) else layer.policy:
             named = member in binding.members or not binding.members.isdisjoint(PUBLIC)
@@ -81,6 +91,7 @@ def standing(role: str, member: str, layers: Sequence[Layer], *, resource: str |
                 later = later or named or LATER in binding.members
             elif not covers(binding.role, role):
                 hints += [f"what its {binding.role} on {layer.where} allows is not looked at"] if named and _own(binding) else []
+                maybe = maybe or (named and _own(binding))
             elif named:
                 holds = True if binding.condition is None else judged(binding.condition, resource)
                 if holds:
@@ -92,7 +103,8 @@ def standing(role: str, member: str, layers: Sequence[Layer], *, resource: str |
                 later = later or LATER in binding.members
                 groups = sorted(each for each in binding.members if each.startswith(_GROUPS)) if binding.role not in _PEOPLES else []
                 hints += [f"unless it is in {group}, which has {binding.role} on {layer.where}" for group in groups]
-    return Standing(later=later, condition=conditions[0] if conditions else None, hints=tuple(dict.fromkeys(hints)))
+                maybe = maybe or bool(groups)
+    return Standing(later=later, condition=conditions[0] if conditions else None, hints=tuple(dict.fromkeys(hints)), maybe=maybe)
 
 
 def covers(given: str, wanted: str) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from shared.deployment import (
     BUILD_ACCOUNT,
@@ -16,14 +16,15 @@ from shared.deployment import (
     service_name,
     topic_name,
 )
-from shared.doctor.access import READS_OBJECTS, Layer, of_bucket
+from shared.doctor.access import READS_OBJECTS, Layer, is_default, of_bucket
 from shared.doctor.commands import region
 from shared.doctor.picture import NOT_ASKED, Bucket, NotAsked, NotSeen, Picture, Policy, Repository, Served, Sink, Unseen
+from shared.doctor.rules_parts import database_of
 from shared.doctor.rules_settings import switched
 
 IMAGES: Final = "trimtab"
 """The repository of the functions' images."""
-DATABASE: Final = "TRIMTAB_FIRESTORE_DATABASE"
+Terraform: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
 _BIND: Final = "add-iam-policy-binding"
 
 
@@ -38,7 +39,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a role is needed: what it is called, the policies that reach it, the command that grants it there."""
+    """Where a role is needed: what it is called, the policies that reach it, what grants it there."""
 
     said: str
     project: str
@@ -47,6 +48,8 @@ class Place:
     own: int
     """How many of them are its own and its project's."""
     command: tuple[str, ...]
+    terraform: Terraform
+    """What Terraform calls it, and how it names it where something is granted on it."""
     takes_conditions: bool = True
     """Whether gcloud asks for a condition, or for none, where the policy has some."""
     resource: str | None = None
@@ -101,7 +104,7 @@ def _pairs(grant: Grant, picture: Picture) -> Iterator[tuple[str, Place]]:
     """Who needs the role, and where."""
     if grant.account == SERVING_ACCOUNT:
         for service, served in picture.services.items():
-            if isinstance(served, Served) and served.account:
+            if isinstance(served, Served) and served.account and not is_default(served.account):
                 member = f"serviceAccount:{served.account}"
                 if grant.on is On.MODEL_BUCKET and service in picture.models:
                     yield from ((member, place) for place in _buckets(picture, picture.models[service]))
@@ -148,17 +151,19 @@ def _places(grant: Grant, picture: Picture) -> Iterator[Place]:
             yield from (_project(each, picture) for each in picture.served)
         case On.TOPIC | On.DEAD_LETTER_TOPIC:
             name = (topic_name if grant.on is On.TOPIC else dead_letter_topic)(grant.name, picture.topic_prefix)
-            place = _in(project, f"the topic {name}", _of(policies.topics, name), ("pubsub", "topics", _BIND, name), picture)
+            terraform = ("google_pubsub_topic", (("project", project), ("topic", name)))
+            command = ("pubsub", "topics", _BIND, name)
+            place = _in(project, f"the topic {name}", _of(policies.topics, name), command, picture, terraform=terraform)
             yield replace(place, takes_conditions=False)
         case On.SUBSCRIPTION:
             name = service_name(grant.name)
             policy = _of(policies.subscriptions, name)
-            place = _in(project, f"the subscription {name}", policy, ("pubsub", "subscriptions", _BIND, name), picture)
+            terraform = ("google_pubsub_subscription", (("project", project), ("subscription", name)))
+            place = _in(project, f"the subscription {name}", policy, ("pubsub", "subscriptions", _BIND, name), picture, terraform=terraform)
             yield replace(place, takes_conditions=False)
         case On.FUNCTION:
             name = service_name(grant.name)
-            command = ("run", "services", _BIND, name, f"--region={region(picture)}")
-            yield _in(project, f"the function {name}", _of(policies.functions, name), command, picture)
+            yield _service(f"the function {name}", _of(policies.functions, name), (project, region(picture), name), picture)
         case On.ACCOUNT:
             yield _account(account_address(grant.name, project), project, picture)
         case On.REPOSITORY:
@@ -173,10 +178,9 @@ def _served_places(grant: Grant, picture: Picture) -> Iterator[Place]:
     match grant.on:
         case On.SERVED_SERVICE:
             for service, policy in picture.policies.services.items():
-                command = ("run", "services", _BIND, service.name, f"--region={service.region}")
-                yield _in(service.project, f"the service {service}", policy, command, picture)
+                yield _service(f"the service {service}", policy, (service.project, service.region, service.name), picture)
         case On.SERVING_ACCOUNT:
-            projects = {each.account: each.service.project for each in served if each.account}
+            projects = {each.account: each.service.project for each in served if each.account and not is_default(each.account)}
             yield from (_account(account, project, picture) for account, project in projects.items())
         case On.MODEL_BUCKET:
             yield from _buckets(picture, *(f"gs://{name}" for name in picture.buckets))
@@ -188,13 +192,20 @@ def _served_places(grant: Grant, picture: Picture) -> Iterator[Place]:
 def _project(project: str, picture: Picture) -> Place:
     where = f"the project {project}"
     layers = (Layer(where, picture.in_project(project).policy), *_above(project, picture))
-    return Place(where, project, layers, 1, ("projects", _BIND, project))
+    return Place(where, project, layers, 1, ("projects", _BIND, project), ("google_project", (("project", project),)))
 
 
-def _in(project: str, said: str, policy: Policy | Unseen, command: tuple[str, ...], picture: Picture) -> Place:
+def _service(said: str, policy: Policy | Unseen, named: tuple[str, str, str], picture: Picture) -> Place:
+    """A Cloud Run service, by its project, region and name."""
+    project, at, name = named
+    terraform = ("google_cloud_run_v2_service", (("project", project), ("location", at), ("name", name)))
+    return _in(project, said, policy, ("run", "services", _BIND, name, f"--region={at}"), picture, terraform=terraform)
+
+
+def _in(project: str, said: str, policy: Policy | Unseen, command: tuple[str, ...], picture: Picture, *, terraform: Terraform) -> Place:
     """A resource in a project."""
     layers = (Layer(said, policy), Layer(f"the project {project}", picture.in_project(project).policy), *_above(project, picture))
-    return Place(said, project, layers, 2, command)
+    return Place(said, project, layers, 2, command, terraform)
 
 
 def _above(project: str, picture: Picture) -> Iterator[Layer]:
@@ -207,13 +218,16 @@ def _above(project: str, picture: Picture) -> Iterator[Layer]:
 
 def _account(address: str, project: str, picture: Picture) -> Place:
     policy = _of(picture.policies.accounts, address)
-    return _in(project, f"the account {address}", policy, ("iam", "service-accounts", _BIND, address), picture)
+    terraform = ("google_service_account", (("service_account_id", f"projects/{project}/serviceAccounts/{address}"),))
+    return _in(project, f"the account {address}", policy, ("iam", "service-accounts", _BIND, address), picture, terraform=terraform)
 
 
 def _repository(repository: Repository, picture: Picture) -> Place:
     command = ("artifacts", "repositories", _BIND, repository.name, f"--location={repository.location}")
     policy = picture.policies.repositories.get(repository, NOT_ASKED)
-    return _in(repository.project, f"the repository {repository}", policy, command, picture)
+    named = (("project", repository.project), ("location", repository.location), ("repository", repository.name))
+    terraform = ("google_artifact_registry_repository", named)
+    return _in(repository.project, f"the repository {repository}", policy, command, picture, terraform=terraform)
 
 
 def _buckets(picture: Picture, *uris: str) -> Iterator[Place]:
@@ -231,7 +245,9 @@ def _buckets(picture: Picture, *uris: str) -> Iterator[Place]:
         said = f"the bucket {name}"
         layers = (Layer(said, policy), Layer(f"the project of {said}", of_project), *_above(home, picture))
         # A command about a bucket names no project: this one is asked whether it may make the call.
-        yield Place(said, picture.project, layers, 2, ("storage", "buckets", _BIND, f"gs://{name}"), resource=f"projects/_/buckets/{name}")
+        command = ("storage", "buckets", _BIND, f"gs://{name}")
+        terraform = ("google_storage_bucket", (("bucket", name),))
+        yield Place(said, picture.project, layers, 2, command, terraform, resource=f"projects/_/buckets/{name}")
 
 
 def _condition(grant: Grant, picture: Picture) -> Condition | None:
@@ -240,16 +256,9 @@ def _condition(grant: Grant, picture: Picture) -> Condition | None:
         prefix = f"projects/_/buckets/gcf-v2-sources-{picture.number}-"
         return Condition("sources-of-functions", f'resource.name.startsWith("{prefix}")', f"{prefix}{region(picture)}")
     if grant.on is On.PROJECT and "/roles/trimtabStore" in grant.role:
-        name = f"projects/{picture.project}/databases/{_database(str(grant.account), picture)}"
+        name = f"projects/{picture.project}/databases/{database_of(picture, str(grant.account))}"
         return Condition("trimtab-database", f'resource.name == "{name}"', name)
     return None
-
-
-def _database(function: str, picture: Picture) -> str:
-    """The database that the function is told of."""
-    functions = picture.functions
-    found = None if isinstance(functions, NotSeen | NotAsked) else functions.get(service_name(function))
-    return (found.environment or {}).get(DATABASE, "(default)") if found is not None else "(default)"
 
 
 def _of(policies: Mapping[str, Policy | Unseen], name: str) -> Policy | Unseen:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple, TypeAlias
 
+from shared.doctor.finding import Finding
 from shared.records.subject import ServiceId
 
 
@@ -63,11 +64,12 @@ class Function:
     environment: Mapping[str, str] | None
     uri: str | None = None
     ingress: str | None = None
+    timeout_seconds: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A Pub/Sub subscription; names without `projects/P/...`. What the picture does not hold is None."""
+    """A Pub/Sub subscription; names without `projects/P/...` where that is the control plane's. What the picture does not hold is None."""
 
     name: str
     topic: str | None
@@ -77,12 +79,20 @@ class Subscription:
     push_account: str | None = None
     has_push: bool = False
     has_token: bool = False
+    unwrapped: bool = False
+    """Whether it pushes the message's own content, without what Pub/Sub says of it."""
     ack_deadline_seconds: int | None = None
     expires: bool | None = None
     has_dead_letters: bool = False
     dead_letter_topic: str | None = None
     has_retry_policy: bool = False
+    longest_wait_seconds: float | None = None
+    """Between two deliveries of what fails."""
     state: str | None = None
+    filter: str | None = None
+    """Which messages alone arrive."""
+    detached: bool = False
+    retention_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +104,8 @@ class Job:
     schedule: str | None
     state: str | None = None
     failed: str = ""
+    idle_seconds: float | None = None
+    """Since the last attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +115,9 @@ class Sink:
     destination: str | None
     writer: str | None
     disabled: bool = False
+    filter: str | None = None
+    excluded: tuple[str, ...] = ()
+    """Names of what it leaves out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +161,7 @@ class AlertPolicy:
     metrics: tuple[str, ...]
     signal: str | None = None
     """What it means to Trimtab, by its label."""
+    enabled: bool = True
     watches: tuple[tuple[str, str | None], ...] = ()
     """The services that it is about, with their region where it says it."""
 
@@ -213,6 +229,7 @@ class Picture:
     """Everything that was looked at."""
 
     project: str
+    """The control plane's; empty where a plan has none and names none."""
     source: Source
     topic_prefix: str
     projects: Mapping[str, Project] = field(default_factory=dict)
@@ -223,16 +240,23 @@ class Picture:
     accounts: Mapping[str, bool] | Unseen = NOT_ASKED
     """Address to whether it is enabled."""
     functions: Mapping[str, Function] | Unseen = NOT_ASKED
+    """Trimtab's alone, and of one region."""
+    strays: tuple[Function, ...] = ()
+    """Functions with a name of Trimtab's in another region."""
     topics: frozenset[str] | Unseen = NOT_ASKED
     subscriptions: Mapping[str, Subscription] | Unseen = NOT_ASKED
     jobs: Mapping[str, Job] | Unseen = NOT_ASKED
     sinks: Mapping[str, Sink | Unseen | None] = field(default_factory=dict)
     """Of each served project, the one of changes by others; None: there is none of that name."""
     database: Database | Unseen | None = NOT_ASKED
+    database_name: str | None = None
+    """Of the database that was looked at; None: each function's own."""
     ttl: frozenset[tuple[str, str]] | Unseen = NOT_ASKED
     """Collection group and field with time-to-live."""
     indexes: frozenset[tuple[str, str]] | Unseen = NOT_ASKED
-    """Collection group and field with an ascending index over all collections of the name."""
+    """Collection group and field with an ascending index over all collections of the name, whatever its state."""
+    unready: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """Of those, the state of each that no query can use."""
     policies: Policies = field(default_factory=Policies)
     owned: tuple[ServiceId, ...] | Unseen = NOT_ASKED
     """The services that have a spec."""
@@ -251,6 +275,10 @@ class Picture:
     """How far this machine's clock is ahead of Google's."""
     given_archive: str | None = None
     """The file name of the archive that should run; None: not given."""
+    said: tuple[Finding, ...] = ()
+    """Found while it was read: of a plan as a whole, and the kinds of resources that it has none of."""
+    root: str | None = None
+    """In a plan: what of the root configuration the functions are in, `module.control_plane`."""
 
     @property
     def number(self) -> int | Unseen:

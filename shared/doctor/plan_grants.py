@@ -1,17 +1,18 @@
 """The grants that a Terraform plan makes, and the buckets that it wires, for the doctor's picture. Pure.
 
-`google_..._iam_member` and `google_..._iam_binding` are read. Whom Terraform does not know yet stands as `LATER` in the policy: who is not
-found there may be that one. Attributes as in google provider 6.50 to 8.7.
+`google_..._iam_member`, `google_..._iam_binding` and `google_..._iam_policy` are read. Whom Terraform does not know yet stands as `LATER`
+in the policy: who is not found there may be that one. Attributes as in google provider 6.50 to 8.7.
 """
 
+import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from shared.deployment import account_address, topic_name
 from shared.doctor.access import READS_OBJECTS
 from shared.doctor.picture import LATER, NOT_ASKED, Binding, Bucket, NotAsked, Notification, Picture, Policies, Policy, Repository
-from shared.doctor.plan_values import Values, block, short, text, texts
+from shared.doctor.plan_values import Values, block, mappings, short, text, texts
 
 _ON: Final[Mapping[str, str]] = {
     "google_project": "project",
@@ -19,9 +20,13 @@ _ON: Final[Mapping[str, str]] = {
     "google_pubsub_subscription": "subscription",
     "google_service_account": "service_account_id",
     "google_cloud_run_v2_service": "name",
+    "google_cloud_run_service": "service",
     "google_storage_bucket": "bucket",
 }
 """What a role is granted on, and the attribute that names it."""
+_SAME: Final[Mapping[str, str]] = {"google_cloud_run_service": "google_cloud_run_v2_service"}
+"""Two kinds of resource that grant on the same thing."""
+_FORMS: Final = ("_iam_member", "_iam_binding", "_iam_policy")
 NOTIFICATION: Final = "google_storage_notification"
 BUCKET: Final = "google_storage_bucket"
 REPOSITORY: Final = "google_artifact_registry_repository"
@@ -34,8 +39,28 @@ class PlannedGrants:
         self._parts = parts
         self._bindings: dict[tuple[str, str], list[Binding]] = defaultdict(list)
         for kind, attribute in _ON.items():
-            for values in (*parts.get(f"{kind}_iam_member", ()), *parts.get(f"{kind}_iam_binding", ())):
-                self._bindings[kind, short(values.get(attribute)) or LATER].append(_binding(values))
+            for values in self._granting(kind):
+                self._bindings[_SAME.get(kind, kind), short(values.get(attribute)) or LATER] += _bindings(values)
+
+    def none_on(self, kind: str) -> bool:
+        """Whether nothing is granted on any resource of that kind."""
+        return not any(self._granting(kind)) if kind == REPOSITORY else not any(each == kind for each, _ in self._bindings)
+
+    def custom_roles(self) -> Iterator[str]:
+        """The full names of Trimtab's own roles that are granted on something, each once."""
+        granted = dict.fromkeys(binding.role for bindings in self._bindings.values() for binding in bindings)
+        yield from (role for role in granted if role.startswith("projects/") and "/roles/trimtab" in role)
+
+    def served(self, role: str) -> Iterator[str]:
+        """The projects on which the custom role of that name is granted."""
+        ending = f"/roles/{role}"
+        for (kind, name), bindings in self._bindings.items():
+            if kind == "google_project" and name != LATER and any(binding.role.endswith(ending) for binding in bindings):
+                yield name
+
+    def _granting(self, kind: str) -> Iterator[Values]:
+        for form in _FORMS:
+            yield from self._parts.get(f"{kind}{form}", ())
 
     def of_project(self, project: str) -> Policy | NotAsked:
         """What is granted on a project."""
@@ -83,22 +108,20 @@ class PlannedGrants:
 
     def _repositories(self, own: str) -> dict[Repository, Policy | NotAsked]:
         """Those that the plan makes, and those that it grants something on."""
-        granting = [
-            each for kind in ("_iam_member", "_iam_binding") for each in self._parts.get(f"{REPOSITORY}{kind}", ()) if each.get("location")
-        ]
+        granting = [each for each in self._granting(REPOSITORY) if each.get("location")]
         found: dict[Repository, list[Binding]] = {
             Repository(text(each.get("project")) or own, str(each.get("location")), str(each.get("repository_id"))): []
             for each in self._parts.get(REPOSITORY, ())
         }
         for values in granting:
             name = Repository(text(values.get("project")) or own, str(values["location"]), short(values.get("repository")) or LATER)
-            found.setdefault(name, []).append(_binding(values))
+            found.setdefault(name, []).extend(_bindings(values))
         of_any = [binding for name, bindings in found.items() if name.name == LATER for binding in bindings]
         return {name: (*bindings, *of_any) if granting else NOT_ASKED for name, bindings in found.items() if name.name != LATER}
 
     def _of(self, kind: str, name: str) -> Policy | NotAsked:
         """What is granted on it, and on what Terraform does not name yet."""
-        if not any(each == kind for each, _ in self._bindings):
+        if self.none_on(kind):
             return NOT_ASKED
         return (*self._bindings.get((kind, name), ()), *self._bindings.get((kind, LATER), ()))
 
@@ -112,6 +135,22 @@ def notification_of(values: Values) -> Notification:
         payload=text(values.get("payload_format")),
         prefix=text(values.get("object_name_prefix")) or "",
     )
+
+
+def _bindings(values: Values) -> list[Binding]:
+    """Of a member or a binding one, of a policy all that stand in it."""
+    data = text(values.get("policy_data"))
+    if data is None:
+        return [_binding(values)]
+    return [_binding({**each, "condition": [each["condition"]] if each.get("condition") else []}) for each in _in_policy(data)]
+
+
+def _in_policy(data: str) -> list[Values]:
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return []
+    return mappings(found.get("bindings")) if isinstance(found, dict) else []
 
 
 def _binding(values: Values) -> Binding:

@@ -1,8 +1,10 @@
 """What Terraform writes of a resource: texts, blocks and lists, whatever stands there. Pure."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+_DURATION = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)s")
 Values: TypeAlias = Mapping[str, Any]
 """The attributes of a resource; what is known only after apply is not among them."""
 
@@ -32,3 +34,14 @@ def short(value: Any) -> str | None:
     """The last part of a name."""
     found = text(value)
     return None if found is None else found.rpartition("/")[2]
+
+
+def seconds(value: Any) -> float | None:
+    """A duration, `600s`."""
+    found = _DURATION.fullmatch(text(value) or "")
+    return float(found[1]) if found else None
+
+
+def mapping(value: Any) -> Values:
+    """An object; an empty one where there is none."""
+    return value if isinstance(value, Mapping) else {}

@@ -24,6 +24,7 @@ def policy_of(name: str, policy: Mapping[str, Any]) -> AlertPolicy:
         name=name,
         metrics=tuple(dict.fromkeys(metric for query in read_queries(text) for metric in query.metrics)),
         signal=signal if isinstance(signal, str) else None,
+        enabled=policy.get("enabled") is not False,
         watches=tuple(dict.fromkeys(_watches(labels, text))),
     )
 

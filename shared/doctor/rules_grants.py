@@ -8,15 +8,18 @@ from collections.abc import Iterator
 from typing import Final
 
 from shared.deployment import ACCOUNTS, account_address
+from shared.doctor import hcl
 from shared.doctor.access import BASIC, PUBLIC, Standing, having, standing
-from shared.doctor.commands import gcloud, region
+from shared.doctor.commands import either, gcloud, region
 from shared.doctor.finding import Finding, Level
 from shared.doctor.needed import Need, Place, needed
 from shared.doctor.picture import NotAsked, NotSeen, Picture, Policy, Source, Unseen
+from shared.doctor.rules_models import wired
 from shared.doctor.rules_parts import unseen
 
 DANGEROUS = BASIC | frozenset({"roles/run.admin", "roles/iam.serviceAccountUser", "roles/iam.serviceAccountTokenCreator"})
 """On a project or above: with any of these an account of Trimtab could act as every service account, or let anybody in."""
+BUCKET: Final = "google_storage_bucket"
 _UNBIND: Final = "remove-iam-policy-binding"
 
 
@@ -43,11 +46,12 @@ def _lacks(need: Need, found: Standing, picture: Picture) -> Finding:
     who, where, why = need.member.removeprefix("serviceAccount:"), need.place.said, f"what the role is for: {need.grant.why}"
     if found.condition is not None:
         what = f"{who} has {need.role} on {where} under a condition alone: {found.condition or 'one that was not shown'}"
-        return Finding("grant", Level.UNKNOWN, what, f"{why}; whether the condition holds cannot be told from here", _mend(need))
+        return Finding("grant", Level.UNKNOWN, what, f"{why}; whether the condition holds cannot be told from here", _mend(need, picture))
     blind = _unseen_above(need.place, picture)
-    what = f"{who} lacks {need.role} on {where}{', as far as could be seen' if blind else ''}"
+    lacks = "may lack" if found.maybe else "lacks"
+    what = f"{who} {lacks} {need.role} on {where}{', as far as could be seen' if blind else ''}"
     unless = [*found.hints, *([f"{blind}, and hold here as well"] if blind else [])]
-    return Finding("grant", Level.PROBLEM, what, "; ".join([why, *unless]), _mend(need))
+    return Finding("grant", Level.UNKNOWN if found.maybe else Level.PROBLEM, what, "; ".join([why, *unless]), _mend(need, picture))
 
 
 def _unseen_above(place: Place, picture: Picture) -> str:
@@ -78,7 +82,8 @@ def excess(picture: Picture) -> Iterator[Finding]:
             if any(member in binding.members for binding in policy):
                 call = ("run", "services", _UNBIND, function, f"--region={region(picture)}", f"--member={member}")
                 why = "the function believes the identity that Cloud Run checked: anybody may send it events and commands"
-                mend = gcloud(*call, "--role=roles/run.invoker", project=picture.project)
+                planned = f"take {member} out of the google_cloud_run_v2_service_iam_... of {function}, {hcl.AGAIN}"
+                mend = either(picture, gcloud(*call, "--role=roles/run.invoker", project=picture.project), planned)
                 yield Finding("excess", Level.PROBLEM, f"{member} may call {function}", why, mend)
 
 
@@ -92,7 +97,8 @@ def _too_much(on: str, said: str, policy: Policy, picture: Picture) -> Iterator[
                 # Of a role that is held under several conditions each binding must go.
                 words = (*command, f"--member=serviceAccount:{address}", f"--role={role}", *(("--all",) if _conditional(policy) else ()))
                 why = "it could change what is not under its care, or act as accounts that it must not act as"
-                mend = gcloud(*words, project=picture.project)
+                planned = f"take {address} out of the google_project_iam_... with {role}, {hcl.AGAIN}"
+                mend = either(picture, gcloud(*words, project=picture.project), planned)
                 yield Finding("excess", Level.PROBLEM, f"{address} has {role} on {said}", why, mend)
 
 
@@ -111,7 +117,26 @@ def _not_seen_above(picture: Picture) -> Iterator[Finding]:
         yield from unseen("excess", f"what {' and '.join(refused)} {'grants' if len(refused) == 1 else 'grant'} in the project", first)
 
 
-def _mend(need: Need) -> str:
+def _mend(need: Need, picture: Picture) -> str:
+    return either(picture, _command(need), _planned(need, picture))
+
+
+def _planned(need: Need, picture: Picture) -> str:
+    """The grant as a resource; reconcile reads the buckets that the module is told of."""
+    kind, named = need.place.terraform
+    if kind == BUCKET and need.grant.account == "reconcile":
+        return wired(dict(named)["bucket"])
+    who = need.member.removeprefix("serviceAccount:").partition("@")[0]
+    name = f"{who} {need.role.rpartition('/')[2].rpartition('.')[2]} {need.place.said.rpartition(' ')[2].partition('@')[0]}"
+    attributes = [*named, ("role", need.role), ("member", need.member)]
+    condition = need.condition
+    said = [] if condition is None else [("title", condition.title), ("expression", condition.expression)]
+    blocks = [hcl.block("condition", hcl.pairs((key, hcl.quoted(value)) for key, value in said))] if said else []
+    values = [(key, hcl.quoted(value)) for key, value in attributes]
+    return hcl.resource(f"{kind}_iam_member", name, values, *blocks, after=picture.root)
+
+
+def _command(need: Need) -> str:
     place, policy = need.place, need.place.layers[0].policy
     words = [*place.command, f"--member={need.member}", f"--role={need.role}"]
     if need.condition is not None:

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from shared.deployment import topic_name
-from shared.doctor.commands import redeploy
+from shared.doctor import hcl
+from shared.doctor.commands import either, redeploy
 from shared.doctor.finding import Finding, Level
 from shared.doctor.picture import Bucket, NotAsked, Notification, NotSeen, Picture
 from shared.doctor.rules_parts import EXAMPLE, is_topic, unseen
@@ -37,10 +38,11 @@ def _told(name: str, found: Bucket, prefixes: Mapping[str, ServiceId], picture: 
         yield from unseen("bucket", f"what the bucket {name} tells of", said)
         return
     topic = topic_name("upload", picture.topic_prefix)
-    mend = f"name {name} in model_buckets of terraform.tfvars, then:\n{redeploy(picture)}"
+    mend = either(picture, f"name {name} in model_buckets of terraform.tfvars, then:\n{redeploy(picture)}", wired(name))
     elsewhere = next((each.project for each in prefixes.values() if each.project != picture.project), None)
     if elsewhere is not None:
-        mend = f"name {name} in model_buckets of the module served-project for {elsewhere}, as {EXAMPLE} does, and apply"
+        there = f"name {name} in model_buckets of the module served-project for {elsewhere}, as {EXAMPLE} does"
+        mend = f"{there}, {either(picture, 'and apply', hcl.AGAIN)}"
     ours = [each for each in said if each.topic is None or is_topic(each.topic, topic, picture)]
     if not ours:
         others = f", only {', '.join(sorted({str(each.topic) for each in said}))}" if said else ""
@@ -61,6 +63,11 @@ def _told(name: str, found: Bucket, prefixes: Mapping[str, ServiceId], picture: 
         if each.payload not in (None, PAYLOAD):
             why = "what is recorded of an upload says neither the size nor the checksum of the file"
             yield Finding("bucket", Level.WARNING, f"the bucket {name} tells of uploads with payload {each.payload}", why, mend)
+
+
+def wired(name: str) -> str:
+    """What makes a bucket tell of uploads and lets reconcile read it."""
+    return hcl.tfvars(["model_buckets = {", f"  {hcl.quoted(name)} = {{}}", "}"])
 
 
 def _reaches(notification: Notification, prefix: str) -> bool:

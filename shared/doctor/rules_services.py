@@ -6,9 +6,13 @@ from collections.abc import Iterator
 
 from shared.cloudrun.metrics import is_metric, is_wrong, nearest
 from shared.cloudrun.shapes import ACCELERATORS
+from shared.doctor import hcl
+from shared.doctor.access import is_default
+from shared.doctor.commands import either, gcloud
 from shared.doctor.finding import Finding, Level
-from shared.doctor.picture import NotAsked, NotSeen, Picture, Served
+from shared.doctor.picture import NotAsked, NotSeen, Picture, Served, Source
 from shared.doctor.rules_parts import unseen
+from shared.doctor.served import LABEL
 from shared.records.evidence_keys import CLOUD_RUN, DISTRIBUTIONS, INSTANCE_COUNT, REQUEST_COUNT
 
 MAX_CLOCK_SECONDS = 30.0
@@ -41,6 +45,24 @@ def owners(picture: Picture) -> Iterator[Finding]:
             yield from _fight(served)
 
 
+def runners(picture: Picture) -> Iterator[Finding]:
+    """Services that run as an account which Google makes for whatever names none. In a plan it may be known after apply alone."""
+    owned = picture.owned if isinstance(picture.owned, tuple) else ()
+    for service, served in picture.services.items():
+        if not isinstance(served, Served) or (picture.source is Source.PLAN and (service not in owned or served.account is None)):
+            continue
+        if served.account is None or is_default(served.account):
+            what = f"{service} runs as {served.account or 'no account of its own, and so as the default one of Compute Engine'}"
+            why = (
+                "Trimtab may not act as that account, so each of its changes is refused; and who may, may do whatever else that account "
+                "does, which in many projects is an editor"
+            )
+            words = ("run", "services", "update", service.name, f"--region={service.region}", "--service-account=ACCOUNT")
+            give = either(picture, f": {gcloud(*words, project=service.project)}", f" in its template, {hcl.AGAIN}")
+            named = "and name it in models of terraform.tfvars and in the spec's serving.service_account"
+            yield Finding("service", Level.PROBLEM, what, why, f"give it an account of its own, {named}{give}")
+
+
 def _fight(served: Served) -> Iterator[Finding]:
     wanted = OWNED_V1 if served.v1 else OWNED
     block = "\n".join(["lifecycle {", "  ignore_changes = [", *(f"    {name}," for name in wanted), "  ]", "}"])
@@ -51,7 +73,9 @@ def _fight(served: Served) -> Iterator[Finding]:
         yield Finding("owner", Level.PROBLEM, f"{what}: this plan changes {', '.join(fought)}", why, block)
     else:
         unsure = f"{why}; whether its configuration ignores what Trimtab writes cannot be seen from here"
-        yield Finding("owner", Level.WARNING, what, unsure, block)
+        # A label alone stays for ever, also where the configuration has that block.
+        level = Level.NOTE if served.terraform == LABEL else Level.WARNING
+        yield Finding("owner", level, what, unsure, block)
 
 
 def quotas(picture: Picture) -> Iterator[Finding]:
@@ -120,7 +144,8 @@ def metrics(picture: Picture) -> Iterator[Finding]:
                 meant = nearest(name)
                 mend = f"name {meant} in the policy" if meant else "name one that exists: trimtab lint says more"
                 why = "the policy never opens an incident, and nobody is told that it cannot"
-                yield Finding("metric", Level.PROBLEM, f"the alert policy {policy.name!r} watches {name}, which does not exist", why, mend)
+                level = Level.PROBLEM if policy.enabled else Level.WARNING
+                yield Finding("metric", level, f"the alert policy {policy.name!r} watches {name}, which does not exist", why, mend)
 
 
 def _exists(name: str, picture: Picture) -> bool:

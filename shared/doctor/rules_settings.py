@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from pydantic import ValidationError
 
 from shared.deployment import FUNCTIONS, PUSH_ACCOUNT, Switch, account_address, service_name
+from shared.doctor import hcl
 from shared.doctor.access import PUBLIC, having
-from shared.doctor.commands import redeploy
+from shared.doctor.commands import FUNCTION, changed, either, in_variables, redeploy, with_variables
 from shared.doctor.finding import Finding, Level
 from shared.doctor.picture import Function, NotAsked, NotSeen, Picture, Source
 from shared.records.rights import Grant, Grants
@@ -20,7 +21,10 @@ PROJECT = "TRIMTAB_PROJECT"
 OPEN, INTERNAL = "ALLOW_ALL", "ALLOW_INTERNAL_ONLY"
 ALLOW_LISTS = ("allowed_images", "allowed_service_accounts", "allowed_buckets", "allowed_projects")
 MAY_CALL = frozenset({"roles/run.invoker", "roles/run.servicesInvoker", "roles/run.admin"})
-_IN_FILE = "mend it in terraform.tfvars, then:\n"
+COMMANDS = ("apply", "patch", "hold", "release", "rollback", "reconcile")
+"""What a person is proposed to be granted: neither what is parked nor what is deleted."""
+EXAMPLE_CALLER = "ada@example.com"
+_WITH_ADDRESS = ("user:", "serviceAccount:")
 
 
 def settings(picture: Picture) -> Iterator[Finding]:
@@ -33,7 +37,7 @@ def settings(picture: Picture) -> Iterator[Finding]:
     for name, each in tried.items():
         if isinstance(each, ValueError):
             what = f"{service_name(name)} refuses its environment: {str(each).removeprefix('settings: ')}"
-            yield Finding("setting", Level.PROBLEM, what, "it answers every event with an error", _IN_FILE + redeploy(picture))
+            yield Finding("setting", Level.PROBLEM, what, "it answers every event with an error", _in_file("it", picture))
     if "command" in read:
         yield from _pushes(read["command"], picture)
         yield from _grants(read["command"], found[service_name("command")], picture)
@@ -42,6 +46,7 @@ def settings(picture: Picture) -> Iterator[Finding]:
     if "command" in read and "reconcile" in read:
         yield from _lists(read["command"], read["reconcile"], picture)
     yield from _alike(read, picture)
+    yield from _one_database(read, picture)
 
 
 def switched(picture: Picture) -> dict[str, frozenset[Switch]]:
@@ -87,11 +92,13 @@ def ingress(picture: Picture) -> Iterator[Finding]:
             if function.ingress != INTERNAL:
                 said = "only Pub/Sub calls it" if name != "command" else "nobody but Pub/Sub may call it"
                 why = f"{said}, from inside: what comes from elsewhere is kept off by its token alone"
-                yield Finding("ingress", Level.WARNING, f"{function.name} has ingress {function.ingress}", why, redeploy(picture))
+                lines = hcl.block("service_config", [f"ingress_settings = {hcl.quoted(INTERNAL)}"])
+                mend = changed(picture, FUNCTION, function.name, *lines)
+                yield Finding("ingress", Level.WARNING, f"{function.name} has ingress {function.ingress}", why, mend)
         elif function.ingress == INTERNAL:
             what = f"{function.name} has ingress {function.ingress}, and {', '.join(sorted(callers))} may call it"
             why = "who calls from outside the project's networks is answered 404, whatever token comes with it"
-            mend = f"name them in command_callers of terraform.tfvars, then:\n{redeploy(picture)}"
+            mend = in_variables(picture, f"command_callers = {hcl.listed(sorted(callers))}")
             yield Finding("ingress", Level.WARNING, what, why, mend)
 
 
@@ -116,11 +123,12 @@ def _pushes(read: Settings, picture: Picture) -> Iterator[Finding]:
     said = "not set" if given is None else repr(given)
     why = f"Pub/Sub pushes as {wanted}: what comes from its subscriptions counts as a caller without grants, and is refused"
     what = f"{service_name('command')}: TRIMTAB_PUSH_SERVICE_ACCOUNT is {said}"
-    yield Finding("setting", Level.PROBLEM, what, why, redeploy(picture))
+    mend = with_variables(picture, service_name("command"), {"TRIMTAB_PUSH_SERVICE_ACCOUNT": wanted})
+    yield Finding("setting", Level.PROBLEM, what, why, mend)
 
 
 def _grants(read: Settings, function: Function, picture: Picture) -> Iterator[Finding]:
-    mend = f"mend command_grants in terraform.tfvars, then:\n{redeploy(picture)}"
+    mend = _in_file("command_grants", picture)
     try:
         found = Grants.of(read.command_grants).grants
     except ValidationError as error:
@@ -132,9 +140,29 @@ def _grants(read: Settings, function: Function, picture: Picture) -> Iterator[Fi
         return
     if not found and "TRIMTAB_COMMAND_GRANTS" in (function.environment or {}):
         what = f"{function.name}: TRIMTAB_COMMAND_GRANTS names nobody"
-        yield Finding("setting", Level.WARNING, what, "nobody may give a command, so no service can be put under Trimtab's care", mend)
+        why = "nobody may give a command, so no service can be put under Trimtab's care"
+        yield Finding("setting", Level.WARNING, what, why, in_variables(picture, *_granting(function, picture)))
     for grant in found:
         yield from _listened(grant, mend, picture)
+
+
+def _granting(function: Function, picture: Picture) -> Iterator[str]:
+    """A grant to paste, on every service that is served: of who may call already, or of somebody who then may."""
+    callers = sorted(each for each in _callers(function.name, picture) or () if each.startswith(_WITH_ADDRESS))
+    who = callers[0].partition(":")[2] if callers else EXAMPLE_CALLER
+    if not callers:
+        yield f"command_callers = [{hcl.quoted(f'user:{who}')}] # whoever it is"
+        yield ""
+    services = [f"{each}:*" for each in picture.served or (picture.project,)]
+    values = [("identity", hcl.quoted(who)), ("commands", hcl.listed(COMMANDS)), ("services", hcl.listed(services))]
+    yield "command_grants = [{"
+    yield from (f"  {line}" for line in hcl.pairs(values))
+    yield "}]"
+
+
+def _in_file(what: str, picture: Picture) -> str:
+    then = either(picture, f"then:\n{redeploy(picture)}", hcl.AGAIN)
+    return f"mend {what} in terraform.tfvars, {then}"
 
 
 def _listened(grant: Grant, mend: str, picture: Picture) -> Iterator[Finding]:
@@ -154,7 +182,8 @@ def _own_changes(read: Settings, picture: Picture) -> Iterator[Finding]:
     if not any(wanted.startswith(each[:-1]) if each.endswith("*") else wanted == each for each in given or ()):
         what = f"{service_name('audit')}: TRIMTAB_OWN_PRINCIPALS does not name {wanted}"
         why = "Trimtab takes its own changes for changes by others, and lets them stand for an hour"
-        yield Finding("setting", Level.PROBLEM, what, why, redeploy(picture))
+        mend = with_variables(picture, service_name("audit"), {"TRIMTAB_OWN_PRINCIPALS": wanted})
+        yield Finding("setting", Level.PROBLEM, what, why, mend)
 
 
 def _lists(command: Settings, reconcile: Settings, picture: Picture) -> Iterator[Finding]:
@@ -179,6 +208,19 @@ def _alike(read: Mapping[str, Settings], picture: Picture) -> Iterator[Finding]:
             said = "; ".join(f"{_shown(value)} for {', '.join(names)}" for value, names in sorted(by_value.items(), reverse=True))
             why = "what is looked for is seen of some functions only: a deployment ended halfway, or a variable was set by hand"
             yield Finding("setting", Level.WARNING, f"{switch.value} is {said}", why, redeploy(picture))
+
+
+def _one_database(read: Mapping[str, Settings], picture: Picture) -> Iterator[Finding]:
+    """All functions share one database, and it is the one that was looked at."""
+    wanted = picture.database_name
+    for name, each in read.items() if wanted is not None else ():
+        if each.firestore_database != wanted:
+            what = (
+                f"{service_name(name)}: TRIMTAB_FIRESTORE_DATABASE is {each.firestore_database!r}, and the database looked at is {wanted!r}"
+            )
+            yield Finding(
+                "setting", Level.PROBLEM, what, "functions that do not share a database know nothing of each other", redeploy(picture)
+            )
 
 
 def _shown(value: bool | float) -> str:

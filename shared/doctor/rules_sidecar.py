@@ -21,7 +21,7 @@ def collectors(picture: Picture) -> Iterator[Finding]:
     """Served services whose policies wait for metrics that no collector sends."""
     policies: dict[ServiceId, list[str]] = defaultdict(list)
     for policy in () if not isinstance(picture.alert_policies, tuple) else picture.alert_policies:
-        if any(SERVING in metric for metric in policy.metrics):
+        if policy.enabled and any(SERVING in metric for metric in policy.metrics):
             for service in _watched(policy.watches, picture):
                 policies[service].append(policy.signal or repr(policy.name))
     for service, names in policies.items():

@@ -11,6 +11,8 @@ from shared.records.subject import ServiceId
 COLLECTORS = ("cloud-run-gmp-sidecar", "opentelemetry", "otelcol")
 """Parts of the names of images that send a page of metrics to Cloud Monitoring: Google's collector for Cloud Run, and others' builds."""
 GPU = "nvidia.com/gpu"
+LABEL = f"label {TERRAFORM_LABEL}"
+"""Says that Terraform made the service once."""
 
 
 def served_of(
@@ -20,7 +22,7 @@ def served_of(
     template = _mapping(document.get("template"))
     limits = list(_limits(template))
     if terraform is None and str(_mapping(document.get("labels")).get(TERRAFORM_LABEL, "")).lower() == "true":
-        terraform = f"label {TERRAFORM_LABEL}"
+        terraform = LABEL
     accelerator = _mapping(template.get("nodeSelector")).get("accelerator")
     return Served(
         service=service,

@@ -14,7 +14,6 @@ from typing import TypeVar
 
 import grpc
 from google.api_core import exceptions as core
-from google.auth import exceptions as auth
 from google.cloud import run_v2
 from google.cloud.run_v2.services.revisions.transports import RevisionsGrpcTransport
 from google.cloud.run_v2.services.services.transports import ServicesGrpcTransport
@@ -24,6 +23,7 @@ from google.rpc import error_details_pb2
 from shared.cloudrun.refusals import UNAVAILABLE_RETRY_SECONDS, bounded, classify
 from shared.errors import Answer, Retry, ServiceMissing, StaleEtag
 from shared.gcp.cloud_run_rest import CloudRunRest
+from shared.gcp.credentials import FAILURES, no_token
 from shared.ports import Clock
 from shared.records.observed import Bounds, Observed, RevisionReading, ServiceReading
 from shared.records.service import OwnedField
@@ -235,9 +235,8 @@ class CloudRunPlatform:
             return work(self._connected())
         except core.GoogleAPIError as error:
             raise _answer_to(error) from error
-        except (auth.TransportError, auth.RefreshError, auth.DefaultCredentialsError) as error:
-            text = bounded(f"no credentials from the environment: {error}")
-            raise Retry(text, after_seconds=UNAVAILABLE_RETRY_SECONDS) from error
+        except FAILURES as error:
+            raise no_token(error, after_seconds=UNAVAILABLE_RETRY_SECONDS) from error
 
     def _connected(self) -> run_v2.ServicesClient:
         with self._lock:

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import requests
-from google.auth import exceptions as auth
 
 from shared.cloudrun.refusals import UNAVAILABLE_RETRY_SECONDS, bounded, classify
 from shared.errors import Retry
+from shared.gcp.credentials import FAILURES, no_token
 from shared.gcp.http_session import HttpSession
 from shared.rendering.messages import Json
 from shared.rendering.writes import RestUpdate
@@ -63,9 +63,8 @@ class CloudRunRest:
             response = work(self._session.connected())
         except requests.RequestException as error:
             raise Retry(bounded(f"Cloud Run's REST API: {error}"), after_seconds=UNAVAILABLE_RETRY_SECONDS) from error
-        except (auth.TransportError, auth.RefreshError, auth.DefaultCredentialsError) as error:
-            text = bounded(f"no credentials from the environment: {error}")
-            raise Retry(text, after_seconds=UNAVAILABLE_RETRY_SECONDS) from error
+        except FAILURES as error:
+            raise no_token(error, after_seconds=UNAVAILABLE_RETRY_SECONDS) from error
         if not response.ok:
             raise classify(*_refusal(response))
         found = _json(response)

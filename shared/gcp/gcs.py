@@ -13,10 +13,10 @@ from urllib.parse import quote
 
 import requests
 import urllib3
-from google.auth import exceptions as auth
 from pydantic import ValidationError
 
 from shared.errors import Refused, Retry
+from shared.gcp.credentials import FAILURES, no_token
 from shared.gcp.http_session import HttpSession
 from shared.records.objects import BucketObject, ObjectListing
 
@@ -129,9 +129,8 @@ class CloudStorage:
                 return response.status_code, _body(response, limit_bytes, what=what, ends_at=ends_at)
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             raise Retry(f"{what}: {str(error)[:_TEXT_SHOWN]}", after_seconds=RETRY_SECONDS) from error
-        except (auth.TransportError, auth.RefreshError, auth.DefaultCredentialsError) as error:
-            text = f"{what}: no credentials from the environment: {str(error)[:_TEXT_SHOWN]}"
-            raise Retry(text, after_seconds=RETRY_SECONDS) from error
+        except FAILURES as error:
+            raise no_token(error, what=what, after_seconds=RETRY_SECONDS) from error
 
 
 def _body(response: requests.Response, limit_bytes: int, *, what: str, ends_at: float) -> bytes:

@@ -6,8 +6,10 @@ import google.oauth2.id_token
 from google.auth import exceptions as auth
 
 from shared.errors import Retry
+from shared.gcp.credentials import FAILURES, no_token
 
 SCOPES = ("openid", "https://www.googleapis.com/auth/userinfo.email")
+RETRY_SECONDS = 10.0
 
 
 def identity_token(audience: str) -> str:
@@ -32,8 +34,10 @@ def _of_a_person(request: google.auth.transport.requests.Request) -> str:
     try:
         credentials, _ = google.auth.default(scopes=SCOPES)
         credentials.refresh(request)  # type: ignore[no-untyped-call]  # it declares no types
+    except FAILURES as error:
+        raise no_token(error, after_seconds=RETRY_SECONDS) from error
     except auth.GoogleAuthError as error:
-        raise Retry(f"no credentials: {error}") from error
+        raise Retry(f"no token: {error}") from error
     token = getattr(credentials, "id_token", None)
     if not token:
         raise Retry("the environment's credentials give no identity token")

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import requests
-from google.auth import exceptions as auth
 
 from shared.errors import Refused, Retry
+from shared.gcp.credentials import FAILURES, no_token
 from shared.gcp.http_session import HttpSession
 
 BODY_LIMIT_BYTES = 8_000_000
@@ -66,9 +66,8 @@ class JsonCalls:
                 status, raw = response.status_code, _read(response, what=what, ends_at=ends_at)
         except (requests.RequestException, OSError) as error:
             raise Retry(f"{what}: {str(error)[:_TEXT_SHOWN]}", after_seconds=RETRY_SECONDS) from error
-        except (auth.TransportError, auth.RefreshError, auth.DefaultCredentialsError) as error:
-            text = f"{what}: no credentials from the environment: {str(error)[:_TEXT_SHOWN]}"
-            raise Retry(text, after_seconds=RETRY_SECONDS) from error
+        except FAILURES as error:
+            raise no_token(error, what=what, after_seconds=RETRY_SECONDS) from error
         if status != requests.codes.ok:
             raise _answer(status, f"{what}: HTTP {status}: {_message(raw)}")
         found = _object(raw)

@@ -11,19 +11,23 @@ from typing import Any
 
 from shared.doctor.picture import NotSeen
 from shared.errors import Refused, Retry
+from shared.gcp.credentials import NoToken
 from shared.gcp.json_calls import JsonCalls, NotThere
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 CALL_SECONDS = 10.0
 WORK_SECONDS = 90.0
 PAGES_LIMIT = 50
-NO_CREDENTIALS = "no credentials from the environment"
 _OFF = ("has not been used in project", "is disabled", "SERVICE_DISABLED")
 """What Google's refusal says where an API is off; then no permission is missing."""
 
 
 class NoCredentialsError(Exception):
-    """The environment has no credentials: nothing can be looked at."""
+    """There is no token for any call, so nothing can be looked at; `mend` is what helps."""
+
+    def __init__(self, text: str, mend: str) -> None:
+        super().__init__(text)
+        self.mend = mend
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ class ProjectCalls:
         """The answer's JSON object. `body` is for a method that is a POST.
 
         Raises:
-            NoCredentialsError: the environment has none.
+            NoCredentialsError: there is no token for it.
         """
         left = self._ends_at - time.monotonic()
         if left <= 0:
@@ -76,9 +80,9 @@ class ProjectCalls:
         except Refused as error:
             text = str(error)
             return NotSeen(text, None if any(words in text for words in _OFF) else method.permission)
+        except NoToken as error:
+            raise NoCredentialsError(str(error), error.lack.mend) from error
         except Retry as error:
-            if NO_CREDENTIALS in str(error):
-                raise NoCredentialsError(str(error)) from error
             return NotSeen(str(error))
 
     def listed(
@@ -87,7 +91,7 @@ class ProjectCalls:
         """All pages of a listing.
 
         Raises:
-            NoCredentialsError: the environment has none.
+            NoCredentialsError: there is no token for it.
         """
         found: list[Mapping[str, Any]] = []
         token = ""

@@ -162,15 +162,15 @@ class GrantsLook:
         return answer if isinstance(answer, NotSeen) else ancestors_of(answer)
 
     def _posted(self, method: Method, path: str) -> Policy | NotSeen | NotAsked:
-        return self._read(self._calls.ask(method, path, body=IN_BODY))
+        return self._read(method, self._calls.ask(method, path, body=IN_BODY))
 
     def _policy(self, method: Method, path: str, parameters: Mapping[str, str] = IN_QUERY) -> Policy | NotSeen | NotAsked:
-        return self._read(self._calls.ask(method, path, parameters=parameters))
+        return self._read(method, self._calls.ask(method, path, parameters=parameters))
 
     @staticmethod
-    def _read(answer: "Mapping[str, object] | Absent | NotSeen") -> Policy | NotSeen | NotAsked:
+    def _read(method: Method, answer: "Mapping[str, object] | Absent | NotSeen") -> Policy | NotSeen | NotAsked:
         """A resource that is not there has no policy to judge: that it is missing is said elsewhere."""
-        return NOT_ASKED if isinstance(answer, Absent) else answer if isinstance(answer, NotSeen) else policy_of(answer)
+        return NOT_ASKED if isinstance(answer, Absent) else answer if isinstance(answer, NotSeen) else policy_of(answer, method.name)
 
 
 def served_repositories(served: Iterable[Served]) -> list[Repository]:

@@ -1,9 +1,11 @@
 """A project as it is, read over Google's REST APIs: the doctor's picture. Nothing is written."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import islice
 from typing import Any, TypeVar
@@ -12,7 +14,9 @@ from urllib.parse import quote
 import requests
 from google.auth import exceptions as auth
 
-from shared.deployment import CHANGES_SINK, FUNCTIONS, TICK_JOB, TOPIC_PREFIX, TOPIC_SETTINGS, TOPICS, service_name
+from shared.deployment import CHANGES_SINK, TICK_JOB, TOPIC_PREFIX, TOPIC_SETTINGS, TOPICS, service_name
+from shared.doctor.commands import NAMES, home
+from shared.doctor.finding import Finding, Level
 from shared.doctor.picture import (
     NOT_ASKED,
     AlertPolicy,
@@ -29,6 +33,7 @@ from shared.doctor.picture import (
     Unseen,
 )
 from shared.doctor.queried import policy_of as alert_policy_of
+from shared.doctor.rules_parts import DATABASE as DATABASE_SETTING
 from shared.doctor.served import served_of
 from shared.gcp.http_session import HttpSession
 from shared.gcp.project_calls import CALL_SECONDS, SCOPE, Absent, Method, ProjectCalls
@@ -51,6 +56,7 @@ from shared.gcp.project_methods import (
     TOPICS_LIST,
 )
 from shared.gcp.project_parts import (
+    READY,
     database_of,
     function_of,
     indexes_of,
@@ -66,18 +72,21 @@ from shared.ports import Clock
 from shared.records.subject import ServiceId
 
 SERVICES_LIMIT = 300
-"""Services under care that are read one by one; of more the doctor says nothing."""
+"""Services under care that are read one by one; of more the doctor says that it did not look."""
 
 ALLOWED_PROJECTS = "TRIMTAB_ALLOWED_PROJECTS"
 
+_IN_BUCKET = re.compile(r"gs://[^/]")
 _T = TypeVar("_T")
 
 
-def look(project: str, clock: Clock, *, database: str = "(default)", archive: str | None = None, endpoint: str | None = None) -> Picture:
-    """The picture of a project, with the environment's credentials. `archive` is the file name of the one that should run.
+def look(project: str, clock: Clock, *, database: str = "", archive: str | None = None, endpoint: str | None = None) -> Picture:
+    """The picture of a project, with the environment's credentials.
+
+    `archive` is the file name of the one that should run; without `database` it is the one that the functions are told of.
 
     Raises:
-        NoCredentialsError: the environment has none, so nothing was looked at.
+        NoCredentialsError: the environment gives no token, so nothing was looked at.
     """
     calls = ProjectCalls(endpoint=endpoint)
     try:
@@ -93,22 +102,34 @@ class _Look:
         self._grants = GrantsLook(calls, pool, project)
         self._project = project
         self._at = project_path(project)
-        self._database = f"{self._at}/databases/{quote(database, safe='()')}"
+        self._asked = database
+        self._database = ""
 
     def picture(self, clock: Clock, *, archive: str | None, endpoint: str | None) -> Picture:
         enabled = self._listed(ENABLED, f"{self._at}/services", "services", filter="state:ENABLED", pageSize="200")
-        functions = _found(self._listed(FUNCTIONS_LIST, f"{self._at}/locations/-/functions", "functions"), self._functions)
+        number = self._number(enabled)
+        homes = frozenset({self._project, str(number)})
+        listed = _found(self._listed(FUNCTIONS_LIST, f"{self._at}/locations/-/functions", "functions"), _ours)
+        functions = listed if isinstance(listed, NotSeen) else _at_home(listed)
         prefix = _prefix(functions)
-        specs = self._specs()
+        database = self._asked or _told(functions)
+        self._database = f"{self._at}/databases/{quote(database, safe='()')}"
+        every = self._specs()
+        specs = every if isinstance(every, NotSeen) else dict(islice(every.items(), SERVICES_LIMIT))
         owned = specs if isinstance(specs, NotSeen) else tuple(specs)
-        models = {} if isinstance(specs, NotSeen) else {service: uri for service, uri in specs.items() if uri is not None}
+        models = (
+            {}
+            if isinstance(specs, NotSeen)
+            else {service: uri for service, uri in specs.items() if uri is not None and _IN_BUCKET.match(uri)}
+        )
         alert_policies = _found(
             self._listed(ALERT_POLICIES, f"{self._at}/alertPolicies", "alertPolicies"),
             lambda items: tuple(alert_policy_of(str(each.get("displayName")), each) for each in items),
         )
         services = self._services(owned, alert_policies)
         served = tuple(dict.fromkeys(each.project for each in services)) or _allowed_projects(functions, self._project)
-        projects, buckets = self._around(served, self._number(enabled), models.values(), services)
+        projects, buckets = self._around(served, number, models.values(), services)
+        indexes = _found(self._fields("indexConfig.usesAncestorConfig:false"), indexes_of)
         return Picture(
             project=self._project,
             source=Source.PROJECT,
@@ -121,19 +142,22 @@ class _Look:
                 lambda items: {str(each.get("email")): not each.get("disabled") for each in items},
             ),
             functions=functions,
+            strays=() if isinstance(listed, NotSeen) else _elsewhere(listed),
             topics=_found(
                 self._listed(TOPICS_LIST, f"{self._at}/topics", "topics", pageSize="1000"),
                 lambda items: frozenset(short(each.get("name", "")) for each in items),
             ),
             subscriptions=_found(
                 self._listed(SUBSCRIPTIONS, f"{self._at}/subscriptions", "subscriptions", pageSize="1000"),
-                lambda items: {each.name: each for each in map(subscription_of, items)},
+                lambda items: {each.name: each for each in (subscription_of(item, homes) for item in items)},
             ),
-            jobs=self._jobs(functions),
+            jobs=self._jobs(functions, homes, clock.now()),
             sinks=self._grants.each(served, self._sink),
+            database_name=database,
             database=_one(self._calls.ask(DATABASE, self._database), database_of),
             ttl=_found(self._fields("ttlConfig:*"), ttl_of),
-            indexes=_found(self._fields("indexConfig.usesAncestorConfig:false"), indexes_of),
+            indexes=indexes if isinstance(indexes, NotSeen) else frozenset(indexes),
+            unready={} if isinstance(indexes, NotSeen) else {name: state for name, state in indexes.items() if state != READY},
             policies=replace(self._grants.policies(prefix, functions, services), above=self._grants.above(projects.values())),
             owned=owned,
             models=models,
@@ -149,6 +173,7 @@ class _Look:
             alert_policies=alert_policies,
             clock_ahead_seconds=_clock_ahead(clock, endpoint),
             given_archive=archive,
+            said=() if isinstance(every, NotSeen) else tuple(_beyond(len(every))),
         )
 
     def _around(
@@ -166,9 +191,6 @@ class _Look:
     def _listed(self, method: Method, path: str, key: str, **parameters: str) -> list[Mapping[str, Any]] | NotSeen:
         return self._calls.listed(method, path, key, parameters=parameters)
 
-    def _functions(self, items: Iterable[Mapping[str, Any]]) -> dict[str, Function]:
-        return {each.name: each for each in map(function_of, items)}
-
     def _number(self, enabled: list[Mapping[str, Any]] | NotSeen) -> int | Unseen:
         """The project's number stands in the name of every enabled API."""
         for item in [] if isinstance(enabled, NotSeen) else enabled:
@@ -177,11 +199,11 @@ class _Look:
                 return int(parts[1])
         return self._grants.number(self._project)
 
-    def _jobs(self, functions: Mapping[str, Function] | Unseen) -> dict[str, Job] | Unseen:
-        """The tick's job, in the regions of the functions."""
+    def _jobs(self, functions: Mapping[str, Function] | Unseen, homes: frozenset[str], now: datetime) -> dict[str, Job] | Unseen:
+        """The tick's job, in the region of the functions."""
         if isinstance(functions, NotSeen | NotAsked):
             return functions
-        regions = sorted({each.region for name, each in functions.items() if name in map(service_name, FUNCTIONS) and each.region})
+        regions = sorted({each.region for each in functions.values() if each.region})
         if not regions:
             return NotSeen("no function of Trimtab was found, so it is not known in which region the job should be")
         found: dict[str, Job] = {}
@@ -190,7 +212,7 @@ class _Look:
             if isinstance(answer, NotSeen):
                 return answer
             if not isinstance(answer, Absent):
-                found[TICK_JOB] = job_of(answer)
+                found[TICK_JOB] = job_of(answer, homes, now)
         return found
 
     def _fields(self, wanted: str) -> list[Mapping[str, Any]] | NotSeen:
@@ -204,7 +226,7 @@ class _Look:
         found = self._listed(
             DOCUMENTS, f"{self._database}/documents/services", "documents", **{"pageSize": "300", "mask.fieldPaths": "model_uri"}
         )
-        return found if isinstance(found, NotSeen) else dict(islice(models_of(found), SERVICES_LIMIT))
+        return found if isinstance(found, NotSeen) else dict(models_of(found))
 
     def _services(
         self, owned: tuple[ServiceId, ...] | NotSeen, policies: tuple[AlertPolicy, ...] | NotSeen
@@ -223,6 +245,37 @@ class _Look:
             return NOT_ASKED
         at = f"{self._at}/locations/global/services/{RUN}/quotaInfos"
         return _found(self._listed(QUOTAS, at, "quotaInfos", pageSize="1000"), quotas_of)
+
+
+def _ours(items: Iterable[Mapping[str, Any]]) -> list[Function]:
+    """Those with a name of Trimtab's, wherever they are."""
+    return [each for each in map(function_of, items) if each.name in NAMES]
+
+
+def _at_home(functions: Sequence[Function]) -> dict[str, Function]:
+    """Those of the region that most are in: one deployment is in one."""
+    at = home(functions)
+    return {each.name: each for each in functions if at is None or each.region == at}
+
+
+def _elsewhere(functions: Sequence[Function]) -> tuple[Function, ...]:
+    at = home(functions)
+    return tuple(each for each in functions if at is not None and each.region != at)
+
+
+def _told(functions: Mapping[str, Function] | Unseen) -> str:
+    """The database that most functions are told of."""
+    found = [] if isinstance(functions, NotSeen | NotAsked) else functions.values()
+    counted = Counter((each.environment or {}).get(DATABASE_SETTING) or "(default)" for each in found)
+    return max(counted, key=lambda name: (counted[name], name), default="(default)")
+
+
+def _beyond(count: int) -> Iterator[Finding]:
+    """What is said of specs that were not looked at."""
+    if count > SERVICES_LIMIT:
+        what = f"{count - SERVICES_LIMIT} of {count} services with a spec: not looked at"
+        why = f"the doctor reads {SERVICES_LIMIT} one by one, with their buckets, accounts and images"
+        yield Finding("service", Level.UNKNOWN, what, why)
 
 
 def _watched(policies: Iterable[AlertPolicy], project: str) -> Iterator[ServiceId]:

@@ -5,10 +5,12 @@ storage v1 and of IAM policies. A field with its type's zero is left out of an a
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
-from shared.doctor.picture import Binding, Database, Function, Job, Notification, Policy, Repository, Sink, Subscription
+from shared.doctor.picture import Binding, Database, Function, Job, Notification, NotSeen, Policy, Repository, Sink, Subscription
+from shared.doctor.plan_values import seconds
 from shared.records.subject import ServiceId
 
 TTL_STATES = frozenset({"ACTIVE", "CREATING"})
@@ -17,6 +19,10 @@ TTL_STATES = frozenset({"ACTIVE", "CREATING"})
 
 HIDDEN_CONDITION = "_withcond_"
 """What follows a role's name where an API shows a policy in the first version: with a condition, and without its words."""
+DELETED = "deleted:"
+"""Before a member that is no more."""
+READY = "READY"
+_NANOS = re.compile(r"(\.\d{6})\d+")
 ABOVE = frozenset({"folder", "organization"})
 _IMAGE = re.compile(
     r"(?P<location>[a-z0-9-]+)-docker\.pkg\.dev/(?:(?P<domain>[a-z0-9-]+(?:\.[a-z0-9-]+)+)/)?(?P<project>[a-z0-9-]+)/(?P<name>[a-z0-9-]+)/"
@@ -44,43 +50,64 @@ def function_of(item: Mapping[str, Any]) -> Function:
         environment={str(key): str(value) for key, value in environment.items()},
         uri=text(service, "uri"),
         ingress=text(service, "ingressSettings"),
+        timeout_seconds=timeout if isinstance(timeout := service.get("timeoutSeconds"), int) else None,
     )
 
 
-def subscription_of(item: Mapping[str, Any]) -> Subscription:
-    """A Subscription of pubsub v1."""
+def named_in(value: str | None, homes: Collection[str]) -> str | None:
+    """A resource's name without its project, where that is one of these; else in full, for it is another one of that name."""
+    parts = (value or "").split("/")
+    return short(value) if value and (len(parts) < 2 or parts[0] != "projects" or parts[1] in homes) else value  # noqa: PLR2004
+
+
+def subscription_of(item: Mapping[str, Any], homes: Collection[str]) -> Subscription:
+    """A Subscription of pubsub v1. `homes` are the project's id and number."""
     push, dead = mapping(item, "pushConfig"), mapping(item, "deadLetterPolicy")
     deadline = item.get("ackDeadlineSeconds")
-    topic = text(item, "topic")
     return Subscription(
         name=short(item.get("name", "")),
-        topic=None if topic is None else short(topic),
+        topic=named_in(text(item, "topic"), homes),
         push_endpoint=text(push, "pushEndpoint"),
         push_audience=text(mapping(push, "oidcToken"), "audience"),
         push_account=text(mapping(push, "oidcToken"), "serviceAccountEmail"),
         has_push="pushEndpoint" in push,
         has_token="oidcToken" in push,
+        unwrapped="noWrapper" in push,
         ack_deadline_seconds=deadline if isinstance(deadline, int) else None,
         # An empty policy is "never"; without any, Pub/Sub's 31 days hold.
         expires="expirationPolicy" not in item or "ttl" in mapping(item, "expirationPolicy"),
         has_dead_letters="deadLetterTopic" in dead,
-        dead_letter_topic=short(dead["deadLetterTopic"]) if "deadLetterTopic" in dead else None,
+        dead_letter_topic=named_in(text(dead, "deadLetterTopic"), homes),
         has_retry_policy="retryPolicy" in item,
+        longest_wait_seconds=seconds(text(mapping(item, "retryPolicy"), "maximumBackoff")),
         state=text(item, "state"),
+        filter=text(item, "filter"),
+        detached=item.get("detached") is True,
+        retention_seconds=seconds(text(item, "messageRetentionDuration")),
     )
 
 
-def job_of(item: Mapping[str, Any]) -> Job:
+def job_of(item: Mapping[str, Any], homes: Collection[str], now: datetime) -> Job:
     """A Job of cloudscheduler v1; its status is that of the last attempt."""
     status = mapping(item, "status")
-    topic = text(mapping(item, "pubsubTarget"), "topicName")
+    topic = named_in(text(mapping(item, "pubsubTarget"), "topicName"), homes)
     failed = f"{status.get('message') or 'code'} ({status['code']})" if status.get("code") else ""
-    return Job(short(item.get("name", "")), None if topic is None else short(topic), text(item, "schedule"), text(item, "state"), failed)
+    idle = _since(text(item, "lastAttemptTime"), now)
+    return Job(short(item.get("name", "")), topic, text(item, "schedule"), text(item, "state"), failed, idle)
+
+
+def _since(time: str | None, now: datetime) -> float | None:
+    try:
+        at = datetime.fromisoformat(_NANOS.sub(r"\1", time or ""))
+    except ValueError:
+        return None
+    return (now - at).total_seconds() if at.tzinfo is not None else None
 
 
 def sink_of(item: Mapping[str, Any]) -> Sink:
     """A LogSink of logging v2."""
-    return Sink(text(item, "destination"), text(item, "writerIdentity"), bool(item.get("disabled")))
+    left_out = tuple(str(each.get("name")) for each in mappings(item, "exclusions") if not each.get("disabled"))
+    return Sink(text(item, "destination"), text(item, "writerIdentity"), bool(item.get("disabled")), text(item, "filter"), left_out)
 
 
 def database_of(item: Mapping[str, Any]) -> Database:
@@ -93,16 +120,18 @@ def ttl_of(items: Iterable[Mapping[str, Any]]) -> frozenset[tuple[str, str]]:
     return frozenset(_field(item) for item in items if text(mapping(item, "ttlConfig"), "state") in TTL_STATES)
 
 
-def indexes_of(items: Iterable[Mapping[str, Any]]) -> frozenset[tuple[str, str]]:
-    """Those with an ascending index over all collections of the name."""
+def indexes_of(items: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    """Those with an ascending index over all collections of the name, and its state."""
 
-    def over_all(item: Mapping[str, Any]) -> bool:
-        return any(
-            index.get("queryScope") == "COLLECTION_GROUP" and any(each.get("order") == "ASCENDING" for each in mappings(index, "fields"))
+    def states(item: Mapping[str, Any]) -> list[str]:
+        return [
+            text(index, "state") or READY
             for index in mappings(mapping(item, "indexConfig"), "indexes")
-        )
+            if index.get("queryScope") == "COLLECTION_GROUP" and any(each.get("order") == "ASCENDING" for each in mappings(index, "fields"))
+        ]
 
-    return frozenset(_field(item) for item in items if over_all(item))
+    found = {_field(item): states(item) for item in items}
+    return {name: READY if READY in said else said[0] for name, said in found.items() if said}
 
 
 def _field(item: Mapping[str, Any]) -> tuple[str, str]:
@@ -110,16 +139,24 @@ def _field(item: Mapping[str, Any]) -> tuple[str, str]:
     return (parts[-3], parts[-1]) if len(parts) > 3 else ("", "")  # noqa: PLR2004 (collectionGroups/G/fields/F)
 
 
-def policy_of(item: Mapping[str, Any]) -> Policy:
-    """An IAM policy, of whatever version."""
-    return tuple(map(_binding, mappings(item, "bindings")))
+def policy_of(item: Mapping[str, Any], what: str = "getIamPolicy") -> Policy | NotSeen:
+    """An IAM policy, of whatever version; one of another form was not seen. Without any binding the answer has no list of them."""
+    bindings = item.get("bindings", [])
+    found = list(map(_binding, bindings)) if isinstance(bindings, list) else [None]
+    known = tuple(each for each in found if each is not None)
+    return known if len(known) == len(found) else NotSeen(f"{what}: the answer is not as documented: its bindings are none")
 
 
-def _binding(item: Mapping[str, Any]) -> Binding:
-    members = item.get("members")
-    role, hidden, _ = str(item.get("role")).partition(HIDDEN_CONDITION)
+def _binding(item: object) -> Binding | None:
+    """What was deleted since, and stands in the policy still, is nobody."""
+    if not isinstance(item, Mapping):
+        return None
+    members, named = item.get("members", []), text(item, "role")
+    if named is None or not isinstance(members, list) or not all(isinstance(each, str) for each in members):
+        return None
+    role, hidden, _ = named.partition(HIDDEN_CONDITION)
     condition = str(mapping(item, "condition").get("expression", "")) if hidden or item.get("condition") else None
-    return Binding(role, frozenset(str(each) for each in (members if isinstance(members, list) else [])), condition)
+    return Binding(role, frozenset(each for each in members if not each.startswith(DELETED)), condition)
 
 
 def ancestors_of(item: Mapping[str, Any]) -> tuple[str, ...]:

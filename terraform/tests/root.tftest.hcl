@@ -117,6 +117,134 @@ run "an_account_has_an_address" {
   expect_failures = [var.models]
 }
 
+run "the_default_account_is_refused" {
+  command = plan
+
+  variables {
+    models = { ranker = { service_account_email = "123456789012-compute@developer.gserviceaccount.com" } }
+  }
+
+  expect_failures = [var.models]
+}
+
+run "a_new_account_has_a_short_name" {
+  command = plan
+
+  variables {
+    models = { ranker-of-everything = {} }
+  }
+
+  expect_failures = [var.models]
+}
+
+run "a_service_has_a_name_that_cloud_run_takes" {
+  command = plan
+
+  variables {
+    models = { Ranker = {} }
+  }
+
+  expect_failures = [var.models]
+}
+
+run "a_model_is_in_a_region" {
+  command = plan
+
+  variables {
+    models = { ranker = { region = "europe-west1-b" } }
+  }
+
+  expect_failures = [var.models]
+}
+
+run "a_repository_has_a_name_alone" {
+  command = plan
+
+  variables {
+    models = { ranker = { image_repository = { location = "europe-west1", name = "acme/serving" } } }
+  }
+
+  expect_failures = [var.models]
+}
+
+run "a_channel_of_a_model_has_its_full_name" {
+  command = plan
+
+  variables {
+    models = { ranker = { notification_channels = ["123"] } }
+  }
+
+  expect_failures = [var.models]
+}
+
+run "a_number_is_no_id" {
+  command = plan
+
+  variables {
+    project_id = "123456789012"
+  }
+
+  expect_failures = [var.project_id]
+}
+
+run "an_id_is_no_number" {
+  command = plan
+
+  variables {
+    project_number = "acme-ml"
+  }
+
+  expect_failures = [var.project_number]
+}
+
+run "a_zone_is_no_region" {
+  command = plan
+
+  variables {
+    region = "europe-west1-b"
+  }
+
+  expect_failures = [var.region]
+}
+
+run "labels_are_lower_case" {
+  command = plan
+
+  variables {
+    labels = { Team = "ml" }
+  }
+
+  expect_failures = [var.labels]
+}
+
+run "trimtabs_labels_are_its_own" {
+  command = plan
+
+  variables {
+    labels = { trimtab_service = "other" }
+  }
+
+  expect_failures = [var.labels]
+}
+
+run "deploying_what_the_variables_say" {
+  command = plan
+
+  variables {
+    deploying = "acme-ml/europe-west1"
+  }
+}
+
+run "deploying_another_project_than_the_variables_say" {
+  command = plan
+
+  variables {
+    deploying = "acme-prod/europe-west1"
+  }
+
+  expect_failures = [var.deploying]
+}
+
 run "what_is_switched_on_is_passed_on" {
   command = plan
 

@@ -29,9 +29,9 @@ def test_the_command_for_a_script_writes_the_file(tmp_path: Path, monkeypatch: p
     done = trimtab(*shlex.split(COMMANDS[1])[1:])
     assert done.exit_code == 0, done.output
     assert 'project_id = "acme-ml"' in (tmp_path / "acme.tfvars").read_text()
-    assert "warning" not in done.stderr
+    assert re.findall(r"^warning: (?:ranker: )?no (\w+) was given", done.stderr, re.MULTILINE) == ["p99", "channel"]
     deploy = next(line for line in SHOWN if line.startswith("make deploy"))
-    assert f"Next: {deploy} " in done.stderr
+    assert f"  {deploy}\n" in done.stderr
 
 
 def test_the_plan_that_is_read_is_the_one_that_is_made_and_git_ignores_both() -> None:

@@ -79,6 +79,18 @@ def test_their_names_say_their_content(both: Archives) -> None:
         assert archive.fixed_name == f"{kind}.zip"
 
 
+JUNK = (".alert.swp", "alert.py~", "#alert.py#", "alert.py.orig", "4913", ".alert.py.un~", "notes.txt", ".hidden.py", ".DS_Store")
+
+
+def test_what_editors_leave_is_not_deployed_and_changes_no_byte(both: Archives, tmp_path: Path) -> None:
+    tree = copied(tmp_path / "edited")
+    for room in ("cli", "functions/alert", "shared/handlers"):
+        for name in JUNK:
+            (tree / room / name).write_text("x")
+        (tree / room / ".#alert.py").symlink_to("ada@laptop.4711")
+    assert packaged(tree) == both
+
+
 def test_another_content_has_another_name(both: Archives, tmp_path: Path) -> None:
     tree = copied(tmp_path / "tree")
     (tree / "shared" / "settings.py").write_text((tree / "shared" / "settings.py").read_text() + "\n")

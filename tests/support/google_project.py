@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from shared.deployment import (
@@ -28,6 +29,7 @@ from shared.deployment import (
     source_file,
     topic_name,
 )
+from shared.doctor.rules_parts import changes_filter
 from shared.doctor.rules_services import CPU_QUOTA, MEMORY_QUOTA, OWN_METRICS
 from tests.support.json_door import Asked, refusal
 
@@ -214,7 +216,7 @@ class GoogleProject:
             "schedule": "* * * * *",
             "timeZone": "Etc/UTC",
             "state": "ENABLED",
-            "lastAttemptTime": "2026-11-30T03:00:00.000000Z",
+            "lastAttemptTime": datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
             "status": {},
         }
     )
@@ -222,10 +224,11 @@ class GoogleProject:
         default_factory=lambda: {
             "name": "trimtab-changes",
             "destination": f"pubsub.googleapis.com/{AT}/topics/{topic_name('audit')}",
-            "filter": 'protoPayload.serviceName="run.googleapis.com"',
+            "filter": changes_filter(PROJECT),
             "writerIdentity": WRITER,
         }
     )
+    database_id: str = "(default)"
     database: Json | None = field(
         default_factory=lambda: {
             "name": f"{AT}/databases/(default)",
@@ -327,11 +330,11 @@ class GoogleProject:
             ("cloudfunctions.googleapis.com", f"v2/{AT}/locations/-/functions"): ("functions", list(self.functions.values())),
             ("pubsub.googleapis.com", f"v1/{AT}/topics"): ("topics", [{"name": f"{AT}/topics/{each}"} for each in sorted(self.topics)]),
             ("pubsub.googleapis.com", f"v1/{AT}/subscriptions"): ("subscriptions", list(self.subscriptions.values())),
-            ("firestore.googleapis.com", f"v1/{AT}/databases/(default)/collectionGroups/-/fields"): (
+            ("firestore.googleapis.com", f"v1/{AT}/databases/{self.database_id}/collectionGroups/-/fields"): (
                 "fields",
                 self.ttl if filtered == "ttlConfig:*" else self.indexes,
             ),
-            ("firestore.googleapis.com", f"v1/{AT}/databases/(default)/documents/services"): (
+            ("firestore.googleapis.com", f"v1/{AT}/databases/{self.database_id}/documents/services"): (
                 "documents",
                 [
                     {
@@ -368,7 +371,7 @@ class GoogleProject:
             ("logging.googleapis.com", f"v2/{AT}/sinks/trimtab-changes"): self.sink,
             **{("logging.googleapis.com", f"v2/projects/{each}/sinks/trimtab-changes"): sink for each, sink in self.sinks.items()},
             **{("storage.googleapis.com", f"storage/v1/b/{name}"): each for name, each in self.buckets.items()},
-            ("firestore.googleapis.com", f"v1/{AT}/databases/(default)"): self.database,
+            ("firestore.googleapis.com", f"v1/{AT}/databases/{self.database_id}"): self.database,
             **{("run.googleapis.com", f"v2/{each['name']}"): each for each in self.services.values()},
         }
         if path.endswith(":getIamPolicy"):

@@ -30,8 +30,11 @@ Resource = tuple[str, str, Json]
 """Address, type, values."""
 
 
-def plan(*resources: Resource, changes: dict[str, Json] | None = None) -> Json:
-    """The plan with these resources, one module down; `changes` are those of an address, else each is created."""
+def plan(*resources: Resource, changes: dict[str, Json] | None = None, number: int | None = NUMBER) -> Json:
+    """The plan with these resources, one module down; `changes` are those of an address, else each is created.
+
+    `number` is the project's, as Terraform looked it up; None: it did not.
+    """
     written = [
         {"address": address, "mode": "managed", "type": kind, "name": "main", "values": values} for address, kind, values in resources
     ]
@@ -45,12 +48,28 @@ def plan(*resources: Resource, changes: dict[str, Json] | None = None) -> Json:
         }
         for address, kind, values in resources
     ]
+    looked_up = {"mode": "data", "type": "google_project", "values": {"project_id": PROJECT, "number": str(number)}}
     return {
         "format_version": "1.2",
         "terraform_version": "1.11.4",
         "planned_values": {"root_module": {"child_modules": [module]}},
         "resource_changes": changed,
+        "prior_state": {"values": {"root_module": {"resources": [] if number is None else [looked_up]}}},
+        "applyable": True,
+        "complete": True,
+        "errored": False,
     }
+
+
+def failed(document: Json) -> Json:
+    """As Terraform writes a plan whose error it printed."""
+    return {**document, "applyable": False, "complete": False, "errored": True}
+
+
+def destroying(*resources: Resource) -> Json:
+    """The plan of `terraform plan -destroy`."""
+    changes = {address: {"actions": ["delete"], "before": values, "after": None} for address, _, values in resources}
+    return {**plan(*resources, changes=changes), "planned_values": {"root_module": {}}}
 
 
 def control_plane() -> list[Resource]:
@@ -86,10 +105,21 @@ def control_plane() -> list[Resource]:
         "event_types": ["OBJECT_FINALIZE", "OBJECT_ARCHIVE", "OBJECT_DELETE"],
         "object_name_prefix": None,
     }
+    stored = [f"trimtabStore{name.title()}" for name in FUNCTIONS]
     found += [
-        ("reader", "google_project_iam_custom_role", {**own, "role_id": "trimtabRunReader"}),
+        (f"role.{name}", "google_project_iam_custom_role", {**own, "role_id": name})
+        for name in (*stored, "trimtabRunReader", "trimtabRunUpdater")
+    ]
+    watched = 'resource.type="cloud_run_revision" AND metric.type="logging.googleapis.com/user/trimtab/bugs"'
+    alert = {**own, "display_name": "Trimtab: bugs", "conditions": [{"condition_threshold": [{"filter": watched}]}]}
+    channel = {**own, "type": "pubsub", "labels": {"topic": f"projects/{PROJECT}/topics/{topic_name('alert')}"}}
+    found += [
         ("notification", "google_storage_notification", told),
         ("repository", "google_artifact_registry_repository", {**own, "location": REGION, "repository_id": "trimtab"}),
+        ("archive", "google_storage_bucket_object", {"bucket": f"{PROJECT}-trimtab-source", "name": "trimtab-0123456789abcdef.zip"}),
+        ("counted", "google_logging_metric", {**own, "name": "trimtab/bugs"}),
+        ("alert", "google_monitoring_alert_policy", alert),
+        ("channel", "google_monitoring_notification_channel", channel),
     ]
     return found + [_granted(grant) for grant in grants() if grant.on in PLACES]
 

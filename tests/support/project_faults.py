@@ -1,5 +1,6 @@
 """What can be broken in a deployment, what the doctor must say of it, and what must mend it."""
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -113,6 +114,33 @@ def change(part: str, key: str, value: Any) -> Break:
     return lambda project: getattr(project, part).update({key: value})
 
 
+def of_two_regions(project: GoogleProject) -> None:
+    """What an earlier deployment left behind, and a function that is none of Trimtab's."""
+    left = copy.deepcopy(project.functions["alert"])
+    project.functions["left"] = {**left, "name": f"{AT}/locations/us-central1/functions/trimtab-alert", "state": "FAILED"}
+    project.functions["theirs"] = {**left, "name": f"{AT}/locations/asia-east1/functions/thumbnails"}
+
+
+def run_as(account: str) -> Break:
+    return lambda project: project.services["ranker"]["template"].update(serviceAccount=account)
+
+
+def published_by(topic: str, member: str) -> Break:
+    return lambda project: project.policies[f"topics/trimtab-{topic}"]["roles/pubsub.publisher"].add(member)
+
+
+def on_the_project(role: str, member: str) -> Break:
+    return lambda project: project.policies["project"].update({role: {member}})
+
+
+def of_index(state: str) -> Break:
+    return lambda project: project.indexes[0]["indexConfig"]["indexes"][0].update(state=state)
+
+
+NOWHERE = {
+    "enabled": False,
+    "conditions": [{"conditionThreshold": {"filter": 'metric.type="run.googleapis.com/container/cpu/utilization"'}}],
+}
 FAULTS: dict[str, tuple[Break, str, Level, str, str]] = {
     "an API is off": (
         lambda project: project.apis.remove("cloudscheduler.googleapis.com"),
@@ -126,7 +154,7 @@ FAULTS: dict[str, tuple[Break, str, Level, str, str]] = {
         "account",
         Level.PROBLEM,
         "trimtab-audit@acme-ml.iam.gserviceaccount.com is missing",
-        "make deploy PROJECT=acme-ml REGION=europe-west1",
+        "make deploy PROJECT=acme-ml REGION=europe-west1 VARS=THE_FILE_YOU_DEPLOYED_WITH",
     ),
     "an account is disabled": (
         lambda project: project.accounts["trimtab-audit@acme-ml.iam.gserviceaccount.com"].update(disabled=True),
@@ -415,7 +443,7 @@ FAULTS: dict[str, tuple[Break, str, Level, str, str]] = {
         "setting",
         Level.WARNING,
         "TRIMTAB_COMMAND_GRANTS names nobody",
-        "mend command_grants in terraform.tfvars",
+        "# in terraform.tfvars, then make deploy PROJECT=acme-ml REGION=europe-west1 VARS=THE_FILE_YOU_DEPLOYED_WITH\ncommand_callers = [",
     ),
     "a grant of a subscription that is not there": (
         setting(
@@ -468,7 +496,10 @@ FAULTS: dict[str, tuple[Break, str, Level, str, str]] = {
         "ingress",
         Level.WARNING,
         "trimtab-command has ingress ALLOW_INTERNAL_ONLY, and user:ada@example.com may call it",
-        "name them in command_callers of terraform.tfvars",
+        (
+            "# in terraform.tfvars, then make deploy PROJECT=acme-ml REGION=europe-west1 VARS=THE_FILE_YOU_DEPLOYED_WITH\n"
+            'command_callers = ["user:ada@example.com"]'
+        ),
     ),
     "a token for another address": (
         put("subscriptions", "trimtab-alert", "pushConfig.oidcToken.audience", "https://acme.example.com"),
@@ -550,7 +581,7 @@ FAULTS: dict[str, tuple[Break, str, Level, str, str]] = {
         "ttl",
         Level.WARNING,
         "facts.expire_at has no time-to-live",
-        "gcloud firestore fields ttls update expire_at --collection-group=facts --enable-ttl --project=acme-ml",
+        "gcloud firestore fields ttls update expire_at --collection-group=facts '--database=(default)' --enable-ttl --project=acme-ml",
     ),
     "a time-to-live that failed": (
         lambda project: project.ttl[0].update(ttlConfig={"state": "NEEDS_REPAIR"}),
@@ -600,7 +631,7 @@ FAULTS: dict[str, tuple[Break, str, Level, str, str]] = {
     "Terraform writes the service": (
         lambda project: project.services["ranker"]["labels"].update({"goog-terraform-provisioned": "true"}),
         "owner",
-        Level.WARNING,
+        Level.NOTE,
         "acme-ml:europe-west1:ranker is also written by Terraform (label goog-terraform-provisioned)",
         "ignore_changes = [",
     ),
@@ -787,6 +818,230 @@ FAULTS: dict[str, tuple[Break, str, Level, str, str]] = {
         Level.PROBLEM,
         "acme-ml:europe-west1:gone is not there",
         "",
+    ),
+    "a function of Trimtab's in another region": (
+        of_two_regions,
+        "function",
+        Level.WARNING,
+        "there is another function trimtab-alert in us-central1, and Trimtab is in europe-west1",
+        "where it is not this one: gcloud functions delete trimtab-alert --region=us-central1 --project=acme-ml",
+    ),
+    "a function that is being deployed": (
+        put("functions", "alert", "state", "DEPLOYING"),
+        "function",
+        Level.UNKNOWN,
+        "the function trimtab-alert is DEPLOYING",
+        "wait some minutes, and run it again",
+    ),
+    "no account of builds": (
+        lambda project: project.accounts.pop("trimtab-build@acme-ml.iam.gserviceaccount.com"),
+        "account",
+        Level.WARNING,
+        "trimtab-build@acme-ml.iam.gserviceaccount.com is missing",
+        "make deploy",
+    ),
+    "an account of builds that is disabled": (
+        lambda project: project.accounts["trimtab-build@acme-ml.iam.gserviceaccount.com"].update(disabled=True),
+        "account",
+        Level.WARNING,
+        "trimtab-build@acme-ml.iam.gserviceaccount.com is disabled",
+        "gcloud iam service-accounts enable",
+    ),
+    "a service that runs as Compute Engine's account": (
+        run_as("123456789012-compute@developer.gserviceaccount.com"),
+        "service",
+        Level.PROBLEM,
+        "acme-ml:europe-west1:ranker runs as 123456789012-compute@developer.gserviceaccount.com",
+        "give it an account of its own",
+    ),
+    "a service that runs as App Engine's account": (
+        run_as("acme-ml@appspot.gserviceaccount.com"),
+        "service",
+        Level.PROBLEM,
+        "runs as acme-ml@appspot.gserviceaccount.com",
+        "gcloud run services update ranker --region=europe-west1 --service-account=ACCOUNT --project=acme-ml",
+    ),
+    "a service that names no account": (
+        run_as(""),
+        "service",
+        Level.PROBLEM,
+        "runs as no account of its own, and so as the default one of Compute Engine",
+        "give it an account of its own",
+    ),
+    "anybody may publish commands": (
+        published_by("commands", "allAuthenticatedUsers"),
+        "excess",
+        Level.PROBLEM,
+        "allAuthenticatedUsers may publish to trimtab-commands",
+        "gcloud pubsub topics remove-iam-policy-binding trimtab-commands --member=allAuthenticatedUsers --role=roles/pubsub.publisher",
+    ),
+    "somebody may publish commands": (
+        published_by("commands", "serviceAccount:ci@acme-ml.iam.gserviceaccount.com"),
+        "excess",
+        Level.WARNING,
+        "serviceAccount:ci@acme-ml.iam.gserviceaccount.com may publish to trimtab-commands",
+        "gcloud pubsub topics remove-iam-policy-binding trimtab-commands",
+    ),
+    "somebody may publish alerts": (
+        published_by("alerts", "user:eve@example.com"),
+        "excess",
+        Level.WARNING,
+        "user:eve@example.com may publish to trimtab-alerts",
+        "gcloud pubsub topics remove-iam-policy-binding trimtab-alerts",
+    ),
+    "anybody may publish dead letters": (
+        published_by("alerts-dead-letters", "allUsers"),
+        "excess",
+        Level.PROBLEM,
+        "allUsers may publish to trimtab-alerts-dead-letters",
+        "gcloud pubsub topics remove-iam-policy-binding trimtab-alerts-dead-letters",
+    ),
+    "anybody may call whatever the project has": (
+        on_the_project("roles/run.invoker", "allAuthenticatedUsers"),
+        "excess",
+        Level.PROBLEM,
+        "allAuthenticatedUsers may call every function of the project (roles/run.invoker)",
+        "gcloud projects remove-iam-policy-binding acme-ml --member=allAuthenticatedUsers --role=roles/run.invoker",
+    ),
+    "somebody may publish to whatever the project has": (
+        on_the_project("roles/pubsub.publisher", "user:eve@example.com"),
+        "excess",
+        Level.WARNING,
+        "user:eve@example.com may publish to every topic of the project",
+        "gcloud projects remove-iam-policy-binding acme-ml",
+    ),
+    "somebody may call a function": (
+        lambda project: project.policies["services/trimtab-alert"]["roles/run.invoker"].add("user:eve@example.com"),
+        "excess",
+        Level.PROBLEM,
+        "user:eve@example.com may call trimtab-alert",
+        "gcloud run services remove-iam-policy-binding trimtab-alert --region=europe-west1 --member=user:eve@example.com",
+    ),
+    "a function of another database": (
+        setting("alert", "FIRESTORE_DATABASE", "other"),
+        "setting",
+        Level.PROBLEM,
+        "trimtab-alert: TRIMTAB_FIRESTORE_DATABASE is 'other', and the database looked at is '(default)'",
+        "make deploy",
+    ),
+    "a topic of that name elsewhere": (
+        put("subscriptions", "trimtab-alert", "topic", "projects/acme-old/topics/trimtab-alerts"),
+        "subscription",
+        Level.PROBLEM,
+        "it listens to projects/acme-old/topics/trimtab-alerts, not to trimtab-alerts",
+        "make deploy",
+    ),
+    "dead letters to a topic of that name elsewhere": (
+        put("subscriptions", "trimtab-alert", "deadLetterPolicy.deadLetterTopic", "projects/acme-old/topics/trimtab-alerts-dead-letters"),
+        "dead-letter",
+        Level.PROBLEM,
+        "dead-letters to projects/acme-old/topics/trimtab-alerts-dead-letters, not to trimtab-alerts-dead-letters",
+        "--dead-letter-topic=trimtab-alerts-dead-letters",
+    ),
+    "a tick to a topic of that name elsewhere": (
+        change("job", "pubsubTarget", {"topicName": "projects/acme-old/topics/trimtab-ticks"}),
+        "tick",
+        Level.PROBLEM,
+        "publishes to projects/acme-old/topics/trimtab-ticks, not to trimtab-ticks",
+        "make deploy",
+    ),
+    "a subscription with a filter": (
+        put("subscriptions", "trimtab-alert", "filter", 'attributes.team="search"'),
+        "subscription",
+        Level.PROBLEM,
+        'trimtab-alert takes only messages with attributes.team="search"',
+        "gcloud pubsub subscriptions delete trimtab-alert --project=acme-ml && make deploy",
+    ),
+    "a detached subscription": (
+        put("subscriptions", "trimtab-alert", "detached", value=True),
+        "subscription",
+        Level.PROBLEM,
+        "trimtab-alert is detached from its topic",
+        "gcloud pubsub subscriptions delete trimtab-alert",
+    ),
+    "a retry policy that hurries": (
+        put("subscriptions", "trimtab-alert", "retryPolicy", {"minimumBackoff": "0s", "maximumBackoff": "0.100s"}),
+        "subscription",
+        Level.WARNING,
+        "trimtab-alert waits 0.1 s at most",
+        "--max-retry-delay=600s",
+    ),
+    "a push without a wrapper": (
+        put("subscriptions", "trimtab-alert", "pushConfig.noWrapper", {}),
+        "subscription",
+        Level.PROBLEM,
+        "trimtab-alert pushes without Pub/Sub's wrapper",
+        "make deploy",
+    ),
+    "a function that may take longer than its subscription waits": (
+        put("functions", "alert", "serviceConfig.timeoutSeconds", 540),
+        "subscription",
+        Level.WARNING,
+        "trimtab-alert waits 60 s for an answer, and the function may take 540 s",
+        "make deploy",
+    ),
+    "dead letters that are kept for ten minutes": (
+        put("subscriptions", "trimtab-alert-dead-letters", "messageRetentionDuration", "600s"),
+        "dead-letter",
+        Level.WARNING,
+        "trimtab-alert-dead-letters keeps dead letters for 10 minutes",
+        "--message-retention-duration=31d",
+    ),
+    "dead letters that are pushed away": (
+        put("subscriptions", "trimtab-alert-dead-letters", "pushConfig", {"pushEndpoint": "https://acme.example.com"}),
+        "dead-letter",
+        Level.WARNING,
+        "trimtab-alert-dead-letters pushes to https://acme.example.com",
+        "gcloud pubsub subscriptions update trimtab-alert-dead-letters --push-endpoint=",
+    ),
+    "dead letters with a filter": (
+        put("subscriptions", "trimtab-alert-dead-letters", "filter", "attributes:team"),
+        "dead-letter",
+        Level.PROBLEM,
+        "trimtab-alert-dead-letters takes only messages with attributes:team",
+        "gcloud pubsub subscriptions delete trimtab-alert-dead-letters",
+    ),
+    "a sink of something else": (
+        change("sink", "filter", 'resource.type="gce_instance"'),
+        "sink",
+        Level.WARNING,
+        'trimtab-changes has another filter than the module served-project gives it: resource.type="gce_instance"',
+        "make deploy",
+    ),
+    "a sink that leaves something out": (
+        change("sink", "exclusions", [{"name": "deletes", "filter": "Delete"}, {"name": "old", "disabled": True}]),
+        "sink",
+        Level.WARNING,
+        "trimtab-changes leaves out deletes",
+        "gcloud logging sinks update trimtab-changes --remove-exclusions=deletes --project=acme-ml",
+    ),
+    "an index that is being built": (
+        of_index("CREATING"),
+        "index",
+        Level.UNKNOWN,
+        "state.next_look_at: its index over all collections is CREATING",
+        "wait until it is built",
+    ),
+    "an index that failed": (
+        of_index("NEEDS_REPAIR"),
+        "index",
+        Level.PROBLEM,
+        "state.next_look_at: its index over all collections is NEEDS_REPAIR",
+        "gcloud firestore indexes fields describe next_look_at --collection-group=state '--database=(default)' --project=acme-ml",
+    ),
+    "a tick that ended long ago": (
+        change("job", "lastAttemptTime", "2026-11-01T03:00:00.123456789Z"),
+        "tick",
+        Level.PROBLEM,
+        "trimtab-tick: the last attempt was ",
+        "gcloud scheduler jobs describe trimtab-tick --location=europe-west1 --project=acme-ml",
+    ),
+    "a disabled policy on a metric that does not exist": (
+        lambda project: project.alert_policies[0].update(NOWHERE),
+        "metric",
+        Level.WARNING,
+        "'ranker p99' watches run.googleapis.com/container/cpu/utilization, which does not exist",
+        "run.googleapis.com/container/cpu/utilizations",
     ),
 }
 """What it is: how it is done, the check that finds it, how bad it is, what is said, what mends it."""

@@ -18,7 +18,10 @@ from shared.records.facts import FACT_TTL_SECONDS
 from shared.records.plan import DenialCode
 from shared.records.rights import Grants
 from shared.settings import PREFIX, Settings
+from tests.terraform.attributes import nothing_else_is_set
 from tests.terraform.contract_details import DETAILS, switches
+from tests.terraform.contract_orders import ORDERS
+from tests.terraform.contract_tables import TABLES
 from tests.terraform.grants import granted, iam, needed, twice
 from tests.terraform.plans import ROOT, Plan, Resource
 from tests.terraform.sample import ALLOWED, CALLER, GRANTS, PROJECT
@@ -345,6 +348,9 @@ CHECKS: Sequence[Check] = (
     the_archive_is_named_by_its_content,
     everything_is_described,
     *DETAILS,
+    *TABLES,
+    *ORDERS,
+    nothing_else_is_set,
 )
 
 

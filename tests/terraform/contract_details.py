@@ -96,7 +96,8 @@ def served_alerts_come_to_trimtab(plan: Plan) -> Iterator[str]:
         if set(found) != set(wanted):
             yield f"alerts of {model}: {sorted(set(found) ^ set(wanted))} differ from the simulated"
         for signal in sorted(set(found) & set(wanted)):
-            yield from (f"alerts of {model}: {signal} {problem}" for problem in _served(found[signal], service, signal, wanted[signal]))
+            said = served_policy(found[signal], service, signal, wanted[signal])
+            yield from (f"alerts of {model}: {signal} {problem}" for problem in said)
     (resource,) = plan.module("alerts")["resources"]
     if resource["expressions"]["notification_channels"].get("references") != ["var.notification_channels"]:
         yield "alerts: another channel than they are given"
@@ -106,7 +107,8 @@ def served_alerts_come_to_trimtab(plan: Plan) -> Iterator[str]:
         yield "alerts: Trimtab's channel is not among those that they are given"
 
 
-def _served(found: Mapping[str, Any], service: ServiceId, signal: str, wanted: Any) -> Iterator[str]:
+def served_policy(found: Mapping[str, Any], service: ServiceId, signal: str, wanted: Any) -> Iterator[str]:
+    """Where the policy of a signal of a service is not what the simulation has for it."""
     (condition,) = found["conditions"]
     (details,) = [each for name, block in condition.items() if name.startswith("condition_") for each in block or ()]
     asked = details.get("query") or details["filter"]

@@ -47,6 +47,8 @@ class Plan:
     """What Terraform would make of a configuration."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
+        self.document = content
+        """As `terraform show -json` has it."""
         self.configuration: Mapping[str, Any] = content["configuration"]
         self.variables: Mapping[str, Any] = {name: each.get("value") for name, each in content.get("variables", {}).items()}
         self._changes = content["resource_changes"]

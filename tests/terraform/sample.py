@@ -2,7 +2,11 @@
 region that shares with both, and people who command.
 """
 
+import io
+import zipfile
 from typing import Any
+
+from shared.deployment import FUNCTIONS, source_file
 
 PROJECT = "acme-ml"
 NUMBER = "123456789012"
@@ -28,7 +32,7 @@ ALLOWED: dict[str, list[str]] = {
 }
 
 ARCHIVE, PROFILER_ARCHIVE = "tests/archive.zip", "tests/archive-profiler.zip"
-"""Beside the root, and no archives but for the line of the requirements that the second must have."""
+"""Beside the root: what `archive_of` makes, kept for the tests that ship with the modules."""
 
 VARIABLES: dict[str, Any] = {
     "project_id": PROJECT,
@@ -62,3 +66,16 @@ VARIABLES: dict[str, Any] = {
 RATIO = 0.05
 SWITCHED: dict[str, Any] = {**VARIABLES, "archive": PROFILER_ARCHIVE, "cloud_profiler": True, "trace_ratio": RATIO}
 """The same with all that can be switched on."""
+
+
+def archive_of(*requirements: str) -> bytes:
+    """What Terraform takes for an archive of `make package`: its names alone, with nothing in the files but the requirements."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name in map(source_file, FUNCTIONS):
+            archive.writestr(zipfile.ZipInfo(name), "")
+        archive.writestr(zipfile.ZipInfo("requirements.txt"), "".join(f"{each}\n" for each in ("# A stand-in for tests.", *requirements)))
+    return buffer.getvalue()
+
+
+PROFILER_REQUIREMENT = "google-cloud-profiler==4.1.0 \\"

@@ -1,11 +1,17 @@
 """The examples are plans, and what they are there to show is in them."""
 
+import json
+from pathlib import Path
+
 import pytest
 
+from shared.doctor.examining import examine
+from shared.doctor.plan import read_picture
+from tests.support.commands import trimtab
 from tests.terraform.contract import FORBIDDEN_ROLES, PUBLIC
 from tests.terraform.grants import granted, twice
 from tests.terraform.plans import Plan, Terraform
-from tests.terraform.sample import VARIABLES
+from tests.terraform.sample import CALLER, GRANTS, NUMBER, VARIABLES
 
 NUMBERS = {"acme-control": "111111111111", "acme-ads": "222222222222", "acme-search": "333333333333"}
 
@@ -21,19 +27,50 @@ def several(tf: Terraform) -> Plan:
     return tf.plan(variables, folder="examples/several-projects")
 
 
-def test_an_existing_service_is_adopted(tf: Terraform) -> None:
+@pytest.fixture(scope="module")
+def adopted(tf: Terraform) -> Plan:
     variables = {
         "project_id": "acme-ml",
-        "project_number": "123456789012",
+        "project_number": NUMBER,
         "archive": "../../tests/archive.zip",
         "model_bucket": "acme-models",
         "owner": "ada@example.com",
     }
-    plan = tf.plan(variables, folder="examples/adopt-an-existing-service")
-    changed = {each.values["name"] for each in plan.of("cloud_run_v2_service_iam_member") if "trimtabRunUpdater" in each.values["role"]}
-    assert changed == {"ranker"}
-    (acted_as,) = [each.values["service_account_id"] for each in plan.of("service_account_iam_member") if "User" in each.values["role"]]
+    return tf.plan(variables, folder="examples/adopt-an-existing-service")
+
+
+def test_an_existing_service_is_adopted(adopted: Plan) -> None:
+    members = adopted.of("cloud_run_v2_service_iam_member")
+    assert {each.values["name"] for each in members if "trimtabRunUpdater" in each.values["role"]} == {"ranker"}
+    (acted_as,) = [each.values["service_account_id"] for each in adopted.of("service_account_iam_member") if "User" in each.values["role"]]
     assert acted_as.endswith("/ranker@acme-ml.iam.gserviceaccount.com")
+    assert list(twice(adopted)) == []
+
+
+def test_nothing_is_wrong_with_the_service_that_is_adopted(adopted: Plan, tmp_path: Path) -> None:
+    """By our own tools: lint finds nothing to say of it, the doctor misses nothing in its plan."""
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(adopted.document))
+    linted = trimtab("lint", path)
+    assert (linted.exit_code, linted.stdout) == (0, f"{path}: nothing found (read as Terraform plan)\n")
+    assert examine(read_picture(adopted.document, number=int(NUMBER))) == ()
+
+
+def test_the_service_may_read_its_model_before_it_starts(adopted: Plan) -> None:
+    (service,) = adopted.of("cloud_run_v2_service")
+    assert adopted.written(service.address)["depends_on"] == ["google_storage_bucket_iam_member.ranker"]
+
+
+def test_whoever_is_named_commands_services_of_several_projects(tf: Terraform) -> None:
+    models = {"ranker": {"project_id": "acme-ads", "region": "europe-west1", "bucket": "acme-models", "p99_ms": 800}}
+    variables = {"control_project_id": "acme-control", "project_numbers": NUMBERS, "archive": "../../tests/archive.zip", "models": models}
+    plan = tf.plan({**variables, "command_callers": [CALLER], "command_grants": GRANTS}, folder="examples/several-projects")
+    callers = {each.values["member"] for each in plan.of("cloud_run_v2_service_iam_member") if each.values["name"] == "trimtab-command"}
+    assert CALLER in callers
+    (command,) = (each for each in plan.of("cloudfunctions2_function") if each.values["name"] == "trimtab-command")
+    environment = command.values["service_config"][0]["environment_variables"]
+    assert [each["identity"] for each in json.loads(environment["TRIMTAB_COMMAND_GRANTS"])[:1]] == ["ada@example.com"]
+    assert "command_uri" in plan.configuration["root_module"]["outputs"]
 
 
 def test_each_project_is_wired_by_its_own_agents_to_one_control_plane(several: Plan) -> None:

@@ -2,18 +2,19 @@
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from cli.init import Answers, tfvars
+from cli.init import Answers, Model, tfvars
 from cli.package import ROOT, Archives, packaged
 from shared.deployment import FUNCTIONS, Switch
 from shared.settings import Settings
 from tests.terraform.contract import problems
 from tests.terraform.contract_details import switches
-from tests.terraform.plans import Broken, Edit, Plan, Terraform
-from tests.terraform.sample import NUMBER, PROFILER_ARCHIVE, RATIO, VARIABLES
+from tests.terraform.plans import TREE, Broken, Edit, Plan, Terraform
+from tests.terraform.sample import NUMBER, PROFILER_ARCHIVE, PROFILER_REQUIREMENT, RATIO, SWITCHED, VARIABLES, archive_of
 
 ALONE: dict[Switch, dict[str, Any]] = {
     Switch.PROFILER: {"cloud_profiler": True, "archive": PROFILER_ARCHIVE},
@@ -21,8 +22,7 @@ ALONE: dict[Switch, dict[str, Any]] = {
 }
 LEAST = {"project_id": "acme-ml", "region": "europe-west1", "project_number": NUMBER}
 """What must be said; the number only because nobody is there who could be asked for it."""
-PROFILED = b"\x00\xff\ngoogle-cloud-profiler==4.1.0 \\"
-"""As a requirement stands in an archive."""
+PROFILED = archive_of(PROFILER_REQUIREMENT)
 WITHOUT = r"cloud_profiler:\s[^:]*\sis\s+without\s+the\s+profiler"
 
 
@@ -88,6 +88,33 @@ def test_before_anything_was_packaged_the_plan_says_what_to_do(more: dict[str, A
     assert "filesha256" not in said
 
 
+def refused(tf: Terraform, archive: str, built: Mapping[str, bytes]) -> str:
+    """Why the plan is, in one line."""
+    with pytest.raises(Broken) as found:
+        tf.plan({**LEAST, "archive": archive}, built=built)
+    assert str(found.value).count("Error: ") == 1
+    return " ".join(str(found.value).partition("Error:")[2].split())
+
+
+@pytest.mark.parametrize("path", ["build/trimtab.zip", "tests"], ids=["read from terraform/", "a folder"])
+def test_a_path_that_leads_to_no_file_is_refused_with_where_it_leads(path: str, tf: Terraform) -> None:
+    said = refused(tf, path, {"trimtab.zip": archive_of()})
+    assert f"/terraform/{path}. Say the whole path, as `make package` prints it" in said
+
+
+@pytest.mark.parametrize(
+    "content", [b"# A page", b"PK\x03\x04 of somebody", archive_of()[2:]], ids=["text", "another zip", "the rest of one"]
+)
+def test_a_file_that_is_no_archive_of_trimtabs_is_refused(content: bytes, tf: Terraform) -> None:
+    """Also where no profiler is asked for: the functions would fail to build, minutes later."""
+    assert "/build/mine.zip is none that `make package` made" in refused(tf, "../build/mine.zip", {"mine.zip": content})
+
+
+def test_the_archives_beside_the_modules_are_those_that_the_tests_make() -> None:
+    made = {VARIABLES["archive"]: archive_of(), SWITCHED["archive"]: archive_of(PROFILER_REQUIREMENT)}
+    assert {name: (TREE / name).read_bytes() for name in made} == made
+
+
 @pytest.mark.parametrize("built", [True, False], ids=["under the other's name", "by its path"])
 def test_a_profiler_in_an_archive_without_it_is_refused(built: bool, tf: Terraform, made: Archives) -> None:
     """It would be built and deployed, and no profile would ever come."""
@@ -109,7 +136,7 @@ def test_an_archive_with_the_profiler_may_run_without_it(tf: Terraform) -> None:
 
 
 def test_an_archive_that_is_named_is_taken_whatever_was_packaged(tf: Terraform) -> None:
-    plan = tf.plan({**LEAST, "archive": "tests/archive.zip"}, built={"trimtab.zip": b"another"})
+    plan = tf.plan({**LEAST, "archive": "tests/archive.zip"}, built={"trimtab.zip": archive_of("another==1")})
     assert source(plan) == "tests/archive.zip"
 
 
@@ -130,10 +157,13 @@ def test_null_is_off(tf: Terraform) -> None:
     assert switches(plan) == set()
 
 
-def test_what_init_writes_of_the_switches_switches_them_on(tf: Terraform) -> None:
-    text = tfvars(Answers("acme-ml", "europe-west1", (), (), (), cloud_profiler=True, trace_ratio=RATIO))
+def test_what_init_writes_of_switches_and_objectives_is_planned(tf: Terraform) -> None:
+    models = (Model("ranker", None, None, 800.0), Model("scorer", None, None))
+    text = tfvars(Answers("acme-ml", "europe-west1", models, (), (), cloud_profiler=True, trace_ratio=RATIO))
     plan = tf.plan({"project_number": NUMBER}, tfvars=text, built={"trimtab-profiler.zip": PROFILED})
     assert switches(plan) == set(Switch)
+    slow = [each.values["display_name"] for each in plan.of("monitoring_alert_policy") if each.key == "latency"]
+    assert slow == ["ranker: slow answers"]
 
 
 def test_a_control_plane_for_several_projects_has_the_switches_and_the_archive_as_well(tf: Terraform) -> None:

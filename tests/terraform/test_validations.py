@@ -14,6 +14,8 @@ from tests.terraform.plans import TREE
 
 FOLDERS = sorted({path.parent for path in TREE.rglob("variables.tf")})
 CONTROL = (TREE / "modules" / "control-plane" / "variables.tf").read_text()
+SERVED = (TREE / "modules" / "served-project" / "variables.tf").read_text()
+ROOT_VARIABLES = (TREE / "variables.tf").read_text()
 GRANT = json.dumps(Grant.model_json_schema())
 
 
@@ -59,3 +61,14 @@ def test_lists_are_read_by_the_same_expressions(name: str) -> None:
 def test_the_database_is_named_by_the_same_expression() -> None:
     said = json.dumps(Settings.model_json_schema()["properties"]["firestore_database"])
     assert patterns(said) <= patterns(variable("firestore"))
+
+
+def test_the_root_asks_of_models_what_the_modules_ask() -> None:
+    """In its own words, and before they do: one refusal of one fault."""
+    asked = patterns(
+        "".join((TREE / "modules" / name / "variables.tf").read_text() for name in ("served-project", "served-model", "alerts"))
+    )
+    forms = patterns((TREE / "main.tf").read_text())
+    location, repository = (each for each in re.findall(r'regex\("(\^[^"]*)", each\.(?:location|name)\)', SERVED))
+    assert forms - asked == {f"{location.removesuffix('$')}/{repository.removeprefix('^')}"}
+    assert patterns(ROOT_VARIABLES) <= asked | patterns(CONTROL)

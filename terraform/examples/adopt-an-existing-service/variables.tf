@@ -16,7 +16,7 @@ variable "region" {
 }
 
 variable "archive" {
-  description = "The path of an archive that `make package` made; null: what it wrote last, `build/trimtab.zip`, or `build/trimtab-profiler.zip` for cloud_profiler."
+  description = "The whole path of an archive that `make package` made; null: what it wrote last, `build/trimtab.zip`."
   type        = string
   default     = null
 }
@@ -28,7 +28,7 @@ variable "image" {
 }
 
 variable "model_bucket" {
-  description = "The bucket with the models, which is there already."
+  description = "The bucket with the models, which is there already; the versions of this one lie below `ranker/`."
   type        = string
 }
 

@@ -22,9 +22,15 @@ module "control_plane" {
   project_number   = lookup(var.project_numbers, var.control_project_id, null)
   region           = var.region
   archive          = var.archive
-  cloud_profiler   = var.cloud_profiler
-  trace_ratio      = var.trace_ratio
   allowed_projects = distinct([for model in var.models : model.project_id])
+
+  command_callers       = var.command_callers
+  command_grants        = var.command_grants
+  command_publishers    = var.command_publishers
+  notification_channels = var.notification_channels
+
+  cloud_profiler = var.cloud_profiler
+  trace_ratio    = var.trace_ratio
 }
 
 module "served_project" {

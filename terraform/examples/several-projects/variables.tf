@@ -16,7 +16,7 @@ variable "region" {
 }
 
 variable "archive" {
-  description = "The path of an archive that `make package` made; null: what it wrote last, `build/trimtab.zip`, or `build/trimtab-profiler.zip` for cloud_profiler."
+  description = "The whole path of an archive that `make package` made; null: what it wrote last, `build/trimtab.zip`, or `build/trimtab-profiler.zip` for cloud_profiler."
   type        = string
   default     = null
 }
@@ -55,6 +55,35 @@ variable "bucket_projects" {
     ])
     error_message = "bucket_projects: name the project of a bucket that models of several projects share."
   }
+}
+
+variable "command_callers" {
+  description = "Members that may call the command function over HTTPS (`user:...`, `group:...`, `serviceAccount:...`). What they may command, command_grants says."
+  type        = list(string)
+  default     = []
+}
+
+variable "command_grants" {
+  description = "Who may give which commands on which services, named `project:region:name` or by the beginning of it with a `*`. None: nobody may anything."
+  type = list(object({
+    identity     = optional(string)
+    subscription = optional(string)
+    commands     = list(string)
+    services     = list(string)
+  }))
+  default = []
+}
+
+variable "command_publishers" {
+  description = "Members that may publish to the topic of commands. What they may command, the grant of the subscription `trimtab-command` says."
+  type        = list(string)
+  default     = []
+}
+
+variable "notification_channels" {
+  description = "Channels (`projects/P/notificationChannels/N`) that hear of alerts on Trimtab itself. None: the incidents are in the console only."
+  type        = list(string)
+  default     = []
 }
 
 variable "cloud_profiler" {

@@ -14,8 +14,12 @@ locals {
   # Where none is given, the one that `make package` wrote last in the checkout that this module is part of.
   archive = coalesce(var.archive, "${path.module}/../../../build/${var.cloud_profiler ? "trimtab-profiler" : "trimtab"}.zip")
 
-  # An archive is not compressed: the line of its requirements can be read in it as it is.
-  has_profiler = try(strcontains(textdecodebase64(filebase64(local.archive), "ISO-8859-1"), "\ngoogle-cloud-profiler=="), false)
+  archive_is_there = try(fileexists(local.archive), false) # false of a folder as well
+
+  # An archive is not compressed: the names of its files and the lines of its requirements can be read in it as they are.
+  archive_text = try(textdecodebase64(filebase64(local.archive), "ISO-8859-1"), "")
+  is_archive   = startswith(local.archive_text, "PK\u0003\u0004") && alltrue([for name in keys(local.functions) : strcontains(local.archive_text, "fn_${name}.py")])
+  has_profiler = strcontains(local.archive_text, "\ngoogle-cloud-profiler==")
 }
 
 resource "google_storage_bucket_object" "archive" {
@@ -25,13 +29,22 @@ resource "google_storage_bucket_object" "archive" {
 
   lifecycle {
     precondition {
-      condition     = fileexists(local.archive)
-      error_message = "archive: there is no ${abspath(local.archive)} yet: run `make package` in the checkout of Trimtab, which makes it, then plan again; or say where an archive is with `archive`."
+      condition = local.archive_is_there
+      error_message = var.archive == null ? (
+        "archive: there is no ${abspath(local.archive)} yet: run `make package` in the checkout of Trimtab, which makes it, then plan again; or say where an archive is with `archive`."
+        ) : (
+        "archive: there is no file ${abspath(local.archive)}. Say the whole path, as `make package` prints it: Terraform reads any other from the folder that it runs in, which is terraform/ with -chdir=terraform."
+      )
     }
 
     precondition {
-      condition     = !var.cloud_profiler || !fileexists(local.archive) || local.has_profiler
-      error_message = "cloud_profiler: ${abspath(local.archive)} is without the profiler: take trimtab-profiler-....zip, which `make package` makes beside it, as it is; or leave `archive` out."
+      condition     = local.is_archive || !local.archive_is_there
+      error_message = "archive: ${abspath(local.archive)} is none that `make package` made: such a one is a zip file, not compressed, with a file for each function (fn_alert.py, ...)."
+    }
+
+    precondition {
+      condition     = local.has_profiler || !local.is_archive || !var.cloud_profiler
+      error_message = "cloud_profiler: ${abspath(local.archive)} is without the profiler: take the one that `make package-profiler` prints; or leave `archive` out."
     }
   }
 }

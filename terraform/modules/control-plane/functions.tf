@@ -96,7 +96,7 @@ module "function" {
   min_instances         = var.min_instances
 
   # People call the command function, and from anywhere, once there are any; Cloud Run still asks each for a token.
-  invokers = each.key == "command" ? { for member in var.command_callers : member => member } : {}
+  invokers = each.key == "command" ? { for member in distinct(var.command_callers) : member => member } : {}
   ingress  = each.key == "command" && length(var.command_callers) > 0 ? "ALLOW_ALL" : "ALLOW_INTERNAL_ONLY"
 
   trigger = {

@@ -44,6 +44,27 @@ resource "google_project_service" "main" {
   disable_on_destroy = false # others in the project may use it
 }
 
+# Where the Trimtab of this state is, as it was first said. Told of another place, Terraform would take it away there and make a new one.
+resource "terraform_data" "home" {
+  input = { project_id = var.project_id, region = var.region }
+
+  lifecycle {
+    ignore_changes = [input]
+
+    postcondition {
+      condition = self.output == { project_id = var.project_id, region = var.region }
+      error_message = join(" ", [
+        "This state holds the Trimtab of ${self.output.project_id} in ${self.output.region}: with ${var.project_id} in ${var.region} it would be taken away there.",
+        self.output.project_id == var.project_id ? "A project holds one." : "Another project wants a state of its own: `terraform -chdir=terraform workspace new ${var.project_id}`, then again (docs/guides/deploy.md, State).",
+        "To move this one all the same: `terraform apply -replace=module.control_plane.terraform_data.home`.",
+      ])
+    }
+  }
+
+  # A project that is none, or where nothing may be switched on, is no home.
+  depends_on = [google_project_service.main]
+}
+
 # The events that others listen to: what Trimtab did, and why.
 resource "google_pubsub_topic" "events" {
   project = var.project_id

@@ -30,14 +30,9 @@ variable "region" {
 }
 
 variable "archive" {
-  description = "The path of an archive that `make package` made; null: what it wrote last, `build/trimtab.zip`, or `build/trimtab-profiler.zip` for cloud_profiler."
+  description = "The whole path of an archive that `make package` made; null: what it wrote last, `build/trimtab.zip`, or `build/trimtab-profiler.zip` for cloud_profiler."
   type        = string
   default     = null
-
-  validation {
-    condition     = var.archive == null || (endswith(coalesce(var.archive, "none"), ".zip") && fileexists(coalesce(var.archive, "none")))
-    error_message = "archive: want the path of the .zip file that `make package` prints; there is none at this path."
-  }
 }
 
 variable "runtime" {

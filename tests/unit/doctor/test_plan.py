@@ -11,15 +11,18 @@ from shared.deployment import FUNCTIONS, Agent
 from shared.doctor.examining import examine
 from shared.doctor.finding import Finding, Level
 from shared.doctor.picture import NOT_ASKED
-from shared.doctor.plan import NoPlanError, read_picture
+from shared.doctor.plan import read_picture
+from shared.doctor.plan_whole import NoPlanError
 from shared.records.subject import ServiceId
-from tests.support.plans import NUMBER, Resource, control_plane, plan, service
+from tests.support.plans import Resource, control_plane, plan, service
 
 RANKER = ServiceId.parse("acme-ml:europe-west1:ranker")
 
 
-def found(*resources: Resource, owned: tuple[ServiceId, ...] = (), **options: Any) -> list[Finding]:
-    return list(examine(read_picture(plan(*resources, **options), owned=owned)))
+def found(
+    *resources: Resource, owned: tuple[ServiceId, ...] = (), models: dict[ServiceId, str] | None = None, **options: Any
+) -> list[Finding]:
+    return list(examine(read_picture(plan(*resources, **options), owned=owned, models=models)))
 
 
 def without(address: str) -> list[Resource]:
@@ -69,14 +72,6 @@ def test_a_part_that_is_missing_or_wrong_is_found_and_nothing_else_is(resources:
     assert any(what in each.what for each in said), said
 
 
-def test_a_plan_without_trimtab_lacks_nothing_of_it() -> None:
-    assert found(service()) == []
-
-
-def test_a_plan_that_enables_no_api_leaves_that_to_somebody_else() -> None:
-    assert found(*(each for each in control_plane() if each[1] != "google_project_service")) == []
-
-
 GRANTS = [address for address, kind, _ in control_plane() if kind.endswith("_iam_member")]
 
 
@@ -94,19 +89,10 @@ NOT_MISSED = {
 }
 
 
-def judged(*resources: Resource, **options: Any) -> list[Finding]:
-    """With the project's number known, as it is where Terraform looked it up."""
-    return list(examine(read_picture(plan(*resources), number=NUMBER, **options)))
-
-
-def test_all_grants_of_a_whole_plan_are_found() -> None:
-    assert judged(*control_plane()) == []
-
-
 @pytest.mark.parametrize("address", GRANTS)
 def test_a_grant_that_is_left_out_is_missed(address: str) -> None:
     (values,) = [values for at, _, values in control_plane() if at == address]
-    said = judged(*without(address))
+    said = found(*without(address))
     if address in NOT_MISSED:
         assert said == []
         return
@@ -117,16 +103,16 @@ def test_a_grant_that_is_left_out_is_missed(address: str) -> None:
 
 def test_who_may_be_whom_terraform_does_not_know_yet_is_not_missed() -> None:
     address = "alert roles/pubsub.publisher topic reconcile"
-    assert [each.check for each in judged(*without(address))] == ["grant"]
+    assert [each.check for each in found(*without(address))] == ["grant"]
     unknown = [
         (at, kind, {key: value for key, value in each.items() if key != "member"}) for at, kind, each in control_plane() if at == address
     ]
-    assert judged(*without(address), *unknown) == []
+    assert found(*without(address), *unknown) == []
     for missing in ("topic", "role"):
         partly = [
             (at, kind, {key: value for key, value in each.items() if key != missing}) for at, kind, each in control_plane() if at == address
         ]
-        assert judged(*without(address), *partly) == []
+        assert found(*without(address), *partly) == []
 
 
 def test_a_binding_grants_to_all_that_it_names() -> None:
@@ -134,26 +120,54 @@ def test_a_binding_grants_to_all_that_it_names() -> None:
     (values,) = [each for at, _, each in control_plane() if at == address]
     members = ["user:ada@example.com", values["member"]]
     binding = {key: value for key, value in values.items() if key != "member"} | {"members": members}
-    assert judged(*without(address), ("binding", "google_pubsub_topic_iam_binding", binding)) == []
+    assert found(*without(address), ("binding", "google_pubsub_topic_iam_binding", binding)) == []
 
 
-def test_a_plan_that_grants_nothing_leaves_that_to_somebody_else() -> None:
-    assert judged(*(each for each in control_plane() if not each[1].endswith("_iam_member"))) == []
+def test_so_does_a_policy_and_the_older_kind_of_grant_on_a_function() -> None:
+    address = "alert roles/pubsub.publisher topic reconcile"
+    (values,) = [each for at, _, each in control_plane() if at == address]
+    member = values["member"]
+    data = {"bindings": [{"role": "roles/pubsub.publisher", "members": ["user:ada@example.com", member]}]}
+    policy = {"topic": values["topic"], "policy_data": json.dumps(data)}
+    assert found(*without(address), ("policy", "google_pubsub_topic_iam_policy", policy)) == []
+    unknown = {"topic": values["topic"]}
+    assert found(*without(address), ("policy", "google_pubsub_topic_iam_policy", unknown)) == []
+    other = {**policy, "policy_data": json.dumps({"bindings": [{**data["bindings"][0], "members": ["user:ada@example.com"]}]})}
+    assert len(found(*without(address), ("policy", "google_pubsub_topic_iam_policy", other))) == 1
+    for data_of_none in ("no json", "[]", '{"bindings": 7}'):
+        assert len(found(*without(address), ("policy", "google_pubsub_topic_iam_policy", {**policy, "policy_data": data_of_none}))) == 1
+    (called,) = [each for at, _, each in control_plane() if at == "invoker.alert"]
+    older = {"location": called["location"], "service": called["name"], "role": called["role"], "member": called["member"]}
+    assert found(*without("invoker.alert"), ("older", "google_cloud_run_service_iam_member", older)) == []
 
 
 def test_a_condition_that_names_another_database_does_not_hold() -> None:
     address = "alert projects/{project}/roles/trimtabStoreAlert project "
     condition = [{"title": "x", "expression": 'resource.name == "projects/acme-ml/databases/other"'}]
-    (said,) = judged(*changed(address, condition=condition))
+    (said,) = found(*changed(address, condition=condition))
     assert said.what.endswith("lacks projects/acme-ml/roles/trimtabStoreAlert on the project acme-ml")
-    assert judged(*changed(address, condition=[{"title": "x"}])) == []  # of which Terraform does not know the words yet
+    assert found(*changed(address, condition=[{"title": "x"}])) == []  # of which Terraform does not know the words yet
 
 
 def test_the_projects_number_is_that_of_the_plans_variables() -> None:
-    document = plan(*control_plane()) | {"variables": {"project_number": {"value": "123456789012"}}}
+    document = plan(*control_plane(), number=None) | {"variables": {"project_number": {"value": "123456789012"}}}
     assert read_picture(document).number == 123_456_789_012
     for value in ("", "x", "1" * 30, None, "²"):
         assert read_picture(document | {"variables": {"project_number": {"value": value}}}).number == NOT_ASKED
+
+
+def test_of_several_projects_the_numbers_may_stand_in_one_variable() -> None:
+    numbers = {"variables": {"project_numbers": {"value": {"acme-ads": "5", "acme-ml": "123456789012"}}}}
+    role = ("reader of ads", "google_project_iam_custom_role", {"project": "acme-ads", "role_id": "trimtabRunReader"})
+    picture = read_picture(plan(*control_plane(), role, number=None) | numbers)
+    assert {name: each.number for name, each in picture.projects.items()} == {"acme-ml": 123_456_789_012, "acme-ads": 5}
+
+
+def test_a_number_that_is_not_known_hides_the_agents_grants_and_is_said() -> None:
+    (said,) = found(*control_plane(), number=None)
+    assert (said.check, said.level) == ("grant", Level.UNKNOWN)
+    assert said.what == "the number of acme-ml, and so the grants of Google's agents: not known"
+    assert said.mend.startswith("give it to the module as project_number (gcloud projects describe acme-ml says it), then plan again")
 
 
 def test_or_the_number_is_the_one_that_terraform_looked_up() -> None:
@@ -184,32 +198,49 @@ def test_a_bucket_that_tells_of_everything_tells_of_enough() -> None:
 
 
 def test_the_bucket_of_a_spec_is_looked_at_whether_the_plan_names_it_or_not() -> None:
-    assert judged(*control_plane(), owned=(RANKER,), models={RANKER: "gs://acme-models/ranker"}) == []
-    tells, lacks = judged(*control_plane(), owned=(RANKER,), models={RANKER: "gs://acme-other/ranker"})
+    assert found(*control_plane(), owned=(RANKER,), models={RANKER: "gs://acme-models/ranker"}) == []
+    tells, lacks = found(*control_plane(), owned=(RANKER,), models={RANKER: "gs://acme-other/ranker"})
     assert tells.what == "the bucket acme-other does not tell the topic trimtab-model-uploads of uploads"
     assert lacks.what == "trimtab-reconcile@acme-ml.iam.gserviceaccount.com lacks roles/storage.objectViewer on the bucket acme-other"
-    (prefix,) = judged(*changed("notification", object_name_prefix="scorer/"), owned=(RANKER,), models={RANKER: "gs://acme-models/ranker"})
+    (prefix,) = found(*changed("notification", object_name_prefix="scorer/"), owned=(RANKER,), models={RANKER: "gs://acme-models/ranker"})
     assert prefix.what.endswith("tells of scorer/... alone, and the model of acme-ml:europe-west1:ranker lies in ranker")
 
 
 def test_a_spec_of_a_project_that_the_plan_does_not_serve_is_left_alone() -> None:
     other = ServiceId.parse("acme-ads:europe-west1:ranker")
-    assert judged(*control_plane(), owned=(other,), models={other: "gs://acme-other/ranker"}) == []
+    assert found(*control_plane(), owned=(other,), models={other: "gs://acme-other/ranker"}) == []
 
 
 def test_each_project_that_the_plan_serves_has_its_sink_and_its_grants() -> None:
     role = ("reader of ads", "google_project_iam_custom_role", {"project": "acme-ads", "role_id": "trimtabRunReader"})
     said = [each.what for each in found(*control_plane(), role)]
+    assert said[:2] == [
+        "no channel of acme-ads leads to the topic trimtab-alerts",
+        "the number of acme-ads, and so the grants of Google's agents: not known",
+    ]
     assert said[-1] == "the log sink trimtab-changes of acme-ads is missing"
-    assert said[:-1] == [
+    assert said[2:-1] == [
         f"trimtab-reconcile@acme-ml.iam.gserviceaccount.com lacks {each} on the project acme-ads"
         for each in ("projects/acme-ads/roles/trimtabRunReader", "roles/logging.viewer", "roles/monitoring.viewer")
     ]
 
 
-def test_a_control_plane_that_serves_nothing_has_no_sink_of_changes() -> None:
-    only = [each for each in without("sink") if each[0] != "reader"]
-    assert found(*only) == []
+def test_a_control_plane_that_serves_nothing_has_no_sink_of_changes_which_is_said_once() -> None:
+    served = {"sink", "channel", "role.trimtabRunReader", "role.trimtabRunUpdater"}
+    only = [each for each in control_plane() if each[0] not in served and each[2].get("role") != "projects/acme-ml/roles/trimtabRunReader"]
+    (said,) = found(*only)
+    assert (said.check, said.level, said.what) == (
+        "sink",
+        Level.UNKNOWN,
+        "which projects are served, and what they tell Trimtab: not known",
+    )
+
+
+@pytest.mark.parametrize("left", ["sink", "role.trimtabRunReader", "reconcile projects/{project}/roles/trimtabRunReader served project "])
+def test_a_project_is_served_where_one_part_of_it_is_there(left: str) -> None:
+    served = {"sink", "role.trimtabRunReader", "reconcile projects/{project}/roles/trimtabRunReader served project "}
+    picture = read_picture(plan(*(each for each in control_plane() if each[0] == left or each[0] not in served)))
+    assert picture.served == ("acme-ml",)
 
 
 def with_switch(**settings: str) -> list[Resource]:
@@ -226,12 +257,12 @@ def with_switch(**settings: str) -> list[Resource]:
 
 
 def test_what_a_plan_switches_on_needs_its_apis_and_roles() -> None:
-    said = judged(*with_switch(TRIMTAB_PROFILER="true"))
+    said = found(*with_switch(TRIMTAB_PROFILER="true"))
     assert [each.what for each in said if each.check == "api"] == ["cloudprofiler.googleapis.com is not enabled"]
     assert [each.what.split(" on ")[0] for each in said if each.check == "grant"] == [
         f"trimtab-{name}@acme-ml.iam.gserviceaccount.com lacks roles/cloudprofiler.agent" for name in FUNCTIONS
     ]
-    assert judged(*with_switch(TRIMTAB_PROFILER="false", TRIMTAB_TRACE_RATIO="0")) == []
+    assert found(*with_switch(TRIMTAB_PROFILER="false", TRIMTAB_TRACE_RATIO="0")) == []
 
 
 def test_what_a_plan_knows_only_after_apply_is_not_taken_for_missing() -> None:
@@ -284,13 +315,15 @@ def test_a_service_of_nobody_with_a_spec_is_left_alone() -> None:
 def test_an_alert_policy_on_a_metric_that_does_not_exist() -> None:
     condition = {"condition_threshold": [{"filter": 'metric.type="run.googleapis.com/container/cpu/utilization"'}]}
     policy = ("p", "google_monitoring_alert_policy", {"display_name": "cpu", "conditions": [condition]})
-    (said,) = found(policy)
+    (said,) = found(*control_plane(), policy)
     assert (said.check, said.mend) == ("metric", "name run.googleapis.com/container/cpu/utilizations in the policy")
 
 
 def test_a_state_is_read_as_well() -> None:
     document = plan(*control_plane())
-    assert examine(read_picture({"values": document["planned_values"]})) == ()
+    read = document["prior_state"]["values"]["root_module"]["resources"]
+    root = {**document["planned_values"]["root_module"], "resources": read}
+    assert examine(read_picture({"values": {"root_module": root}})) == ()
 
 
 @pytest.mark.parametrize("document", [{}, {"planned_values": 3}, {"resource_changes": []}])
@@ -324,10 +357,10 @@ def test_a_plan_says_that_no_collector_sends_what_its_alerts_read() -> None:
     labels = {"trimtab_service": "ranker", "trimtab_region": "europe-west1", "trimtab_signal": "thread-gap"}
     condition = {"condition_prometheus_query_language": [{"query": query}]}
     policy = ("p", "google_monitoring_alert_policy", {"display_name": "gap", "user_labels": labels, "conditions": [condition]})
-    (said,) = found(policy, service())
+    (said,) = found(*control_plane(), policy, service())
     assert (said.check, said.level) == ("sidecar", Level.WARNING)
     assert said.what.endswith("thread-gap")
-    assert found(policy) == []
+    assert found(*control_plane(), policy) == []
 
 
 INNER = {"oidc_token", "members", "expression", "indexes", "order", "query_scope", "source", "ttl"}

@@ -138,7 +138,7 @@ def test_an_api_that_is_off_is_no_missing_permission() -> None:
     (said,) = found(project)
     assert (said.check, said.level) == ("quota", Level.UNKNOWN)
     assert text in said.why
-    assert said.mend.endswith(": gcloud services enable cloudquotas.googleapis.com")
+    assert said.mend == "gcloud services enable cloudquotas.googleapis.com --project=123456789012"
 
 
 @pytest.mark.parametrize("status", [400, 404, 409, 429, 500, 503])
@@ -315,3 +315,135 @@ def test_minus_one_is_no_limit() -> None:
     project = GoogleProject()
     project.quotas[0]["dimensionsInfos"][1]["details"]["value"] = "-1"
     assert found(project) == []
+
+
+def test_functions_of_others_in_other_regions_change_nothing() -> None:
+    project = GoogleProject()
+    theirs = {**project.functions["alert"], "name": f"{AT}/locations/asia-east1/functions/thumbnails", "state": "FAILED"}
+    project.functions["theirs"] = theirs
+    assert found(project) == []
+    project.topics.remove("trimtab-events")
+    (said,) = found(project)
+    assert said.mend == "make deploy PROJECT=acme-ml REGION=europe-west1 VARS=THE_FILE_YOU_DEPLOYED_WITH"
+
+
+@pytest.mark.parametrize("account", ["123456789012-compute@developer.gserviceaccount.com", "acme-ml@appspot.gserviceaccount.com", ""])
+def test_nobody_is_advised_to_let_reconcile_act_as_a_default_account(account: str) -> None:
+    project = GoogleProject()
+    project.services["ranker"]["template"]["serviceAccount"] = account
+    assert not any("roles/iam.serviceAccountUser" in each.mend for each in found(project))
+
+
+def test_reconcile_that_may_act_as_a_default_account_may_do_too_much() -> None:
+    project = GoogleProject()
+    account = "123456789012-compute@developer.gserviceaccount.com"
+    project.services["ranker"]["template"]["serviceAccount"] = account
+    member = "serviceAccount:trimtab-reconcile@acme-ml.iam.gserviceaccount.com"
+    project.policies[f"serviceAccounts/{account}"] = {"roles/iam.serviceAccountUser": {member}}
+    excess, runs = sorted(found(project), key=lambda each: each.check)
+    assert runs.check == "service"
+    assert excess.what == f"trimtab-reconcile@acme-ml.iam.gserviceaccount.com may act as {account}"
+    assert excess.mend == (
+        f"gcloud iam service-accounts remove-iam-policy-binding {account} --member={member} --role=roles/iam.serviceAccountUser "
+        "--project=acme-ml"
+    )
+
+
+def test_the_database_is_the_one_that_the_functions_are_told_of() -> None:
+    project = GoogleProject(database_id="trimtab")
+    for function in project.functions.values():
+        function["serviceConfig"]["environmentVariables"]["TRIMTAB_FIRESTORE_DATABASE"] = "trimtab"
+    project.conditions = {at: words.replace("(default)", "trimtab") for at, words in project.conditions.items()}
+    assert found(project) == []
+    assert found(project, database="trimtab") == []
+    project.ttl.pop(0)
+    (said,) = found(project)
+    assert said.mend == (
+        "gcloud firestore fields ttls update expire_at --collection-group=facts --database=trimtab --enable-ttl --project=acme-ml"
+    )
+    asked = found(project, database="other")
+    assert "trimtab-alert: TRIMTAB_FIRESTORE_DATABASE is 'trimtab', and the database looked at is 'other'" in {each.what for each in asked}
+
+
+def test_roles_that_hold_what_is_needed_are_enough() -> None:
+    project = GoogleProject()
+    for on, roles in project.policies.items():
+        if on.startswith("services/trimtab-"):
+            roles["roles/run.servicesInvoker"] = roles.pop("roles/run.invoker")
+    project.policies["project"]["roles/logging.privateLogViewer"] = project.policies["project"].pop("roles/logging.viewer")
+    assert found(project) == []
+
+
+def test_what_was_deleted_and_stands_in_a_policy_still_is_nobody() -> None:
+    project = GoogleProject()
+    left = "deleted:serviceAccount:ci@acme-ml.iam.gserviceaccount.com?uid=123456789012345678901"
+    project.policies["services/trimtab-command"]["roles/run.invoker"].add(left)
+    project.policies["topics/trimtab-commands"]["roles/pubsub.publisher"].add(left)
+    assert found(project) == []
+
+
+@pytest.mark.parametrize(
+    ("topic", "member"),
+    [
+        ("alerts", "service-555@gcp-sa-monitoring-notification.iam.gserviceaccount.com"),
+        ("model-uploads", "service-555@gs-project-accounts.iam.gserviceaccount.com"),
+        ("changes", "service-555@gcp-sa-logging.iam.gserviceaccount.com"),
+        ("changes", "p123456789012-987654@gcp-sa-logging.iam.gserviceaccount.com"),
+        ("changes", "cloud-logs@system.gserviceaccount.com"),
+    ],
+)
+def test_agents_of_other_projects_may_publish_to_their_own_topic_alone(topic: str, member: str) -> None:
+    """A project may be served, or have a bucket, before there is a spec of it."""
+    project = GoogleProject()
+    project.policies[f"topics/trimtab-{topic}"]["roles/pubsub.publisher"].add(f"serviceAccount:{member}")
+    assert found(project) == []
+    project.policies["topics/trimtab-wakes"]["roles/pubsub.publisher"].add(f"serviceAccount:{member}")
+    (said,) = found(project)
+    assert said.what == f"serviceAccount:{member} may publish to trimtab-wakes"
+
+
+def test_what_is_published_as_a_command_has_no_rights_without_a_grant_of_a_subscription() -> None:
+    project = GoogleProject()
+    grants_given = [{"identity": "ada@example.com", "commands": ["patch"], "services": ["*"]}]
+    project.functions["command"]["serviceConfig"]["environmentVariables"]["TRIMTAB_COMMAND_GRANTS"] = json.dumps(grants_given)
+    project.policies["topics/trimtab-commands"]["roles/pubsub.publisher"].add("user:eve@example.com")
+    (said,) = found(project)
+    assert said.why == "no grant of commands names its subscription: what is published there is refused"
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"bindings": "x"},
+        {"bindings": 5},
+        {"bindings": None},
+        {"bindings": [1]},
+        {"bindings": [{"role": "roles/pubsub.publisher", "members": "user:ada@example.com"}]},
+        {"bindings": [{"role": None, "members": []}]},
+    ],
+)
+def test_a_policy_of_another_form_was_not_seen(policy: dict[str, Any]) -> None:
+    project = GoogleProject()
+
+    def answer(asked: Asked) -> tuple[int, Any]:
+        return (200, policy) if "/topics/trimtab-alerts:" in asked.path else project.answer(asked)
+
+    with JsonDoor(answer) as door:
+        (said,) = examine(look(PROJECT, SystemClock(), endpoint=door.endpoint))
+    assert (said.check, said.level, said.what) == ("grant", Level.UNKNOWN, "the grants on the topic trimtab-alerts: not known")
+    assert said.why == "pubsub.projects.topics.getIamPolicy: the answer is not as documented: its bindings are none"
+
+
+def test_a_disabled_policy_waits_for_no_collector() -> None:
+    assert found(GoogleProject(alert_policies=[{**QUEUE_FULL, "enabled": False}])) == []
+
+
+def test_specs_beyond_those_that_are_read_are_said() -> None:
+    project = GoogleProject(specs={f"{PROJECT}:europe-west1:ranker-{at}": None for at in range(302)})
+    said = [each for each in found(project) if each.level is Level.UNKNOWN]
+    assert [(each.check, each.what) for each in said] == [("service", "2 of 302 services with a spec: not looked at")]
+
+
+@pytest.mark.parametrize("uri", ["gs://", "/models/ranker", "s3://acme/ranker"])
+def test_a_model_that_lies_in_no_bucket_asks_for_none(uri: str) -> None:
+    assert found(GoogleProject(specs={f"{PROJECT}:europe-west1:ranker": uri})) == []

@@ -75,6 +75,39 @@ run "the_profiler_is_a_variable_an_api_and_a_role_of_each_function" {
   }
 }
 
+run "without_an_archive_nothing_is_planned" {
+  command = plan
+
+  variables {
+    archive = "build/none.zip"
+  }
+
+  expect_failures = [google_storage_bucket_object.archive]
+}
+
+run "a_file_that_is_no_archive" {
+  command = plan
+
+  variables {
+    archive = "README.md"
+  }
+
+  expect_failures = [google_storage_bucket_object.archive]
+}
+
+run "one_caller_named_twice_is_one" {
+  command = plan
+
+  variables {
+    command_callers = ["user:ada@example.com", "user:ada@example.com"]
+  }
+
+  assert {
+    condition     = module.function["command"].name == "trimtab-command"
+    error_message = "the second says nothing new"
+  }
+}
+
 run "the_profiler_wants_the_archive_that_has_it" {
   command = plan
 

@@ -44,16 +44,6 @@ run "a_zone_is_no_region" {
   expect_failures = [var.region]
 }
 
-run "without_an_archive_nothing_is_planned" {
-  command = plan
-
-  variables {
-    archive = "build/none.zip"
-  }
-
-  expect_failures = [var.archive]
-}
-
 run "a_runtime_that_is_too_old" {
   command = plan
 

@@ -11,12 +11,6 @@ from tests.terraform.plans import Plan
 Values = dict[str, Any]
 
 
-def astray(away: Plan, there: Plan) -> list[str]:
-    """What did not arrive, and what arrived that nobody asked for."""
-    missing = [problem for places in off.ARRIVES.values() for problem in not_arrived(places, away)]
-    return [*missing, *unlabelled(away), *differing(put_back(away), values_of(there, off.ONLY_THERE))]
-
-
 def values_of(plan: Plan, without: Collection[str] = ()) -> dict[str, Values]:
     """The values of the plan's resources, by their addresses."""
     return {each.address: dict(each.values) for each in plan.resources if each.address not in without}

@@ -42,7 +42,9 @@ COMMANDS = ("apply", "patch", "hold", "release", "rollback", "reconcile", "redri
 DEFAULT_OUTPUT = Path("terraform/terraform.tfvars")
 FIRST_APIS = ("serviceusage.googleapis.com", "cloudresourcemanager.googleapis.com")
 """Those that Terraform itself asks: it switches on the others, and cannot switch on what switches on."""
-_IDENTITY = re.compile(r"(?:user|serviceAccount):([^@\s]{1,128}@[^@\s]{1,190})")
+CALLERS_LIMIT = 150
+"""Each has a grant, and all grants together 30,000 characters: a Cloud Run service takes no more as variables."""
+_IDENTITY = re.compile(r"(?:user|serviceAccount):([^@:\s]{1,128}@[^@:\s]{1,190})")
 """A member that a grant can name: one address, which is what Cloud Run verifies of a caller."""
 _Part = TypeVar("_Part")
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
@@ -132,13 +134,17 @@ def _answers(
     if twice:
         stop(f"--model: {', '.join(sorted(twice))}: given twice: a service serves one model")
     of_channels = "A notification channel, as projects/PROJECT/notificationChannels/NUMBER (empty: no more)"
-    return Answers(
+    answers = Answers(
         project_id=project_id,
         region=region,
         models=tuple(_whole(each, project_id, region, asked=asked) for each in given),
         channels=_many("--channel", channel, of_channels, _matching("channel"), asked=asked),
         callers=_many("--caller", caller, "Who may send commands, as user:ADDRESS (empty: no more)", read_caller, asked=asked),
     )
+    if len(answers.callers) > CALLERS_LIMIT:
+        many = len(answers.callers)
+        stop(f"--caller: {many} are given, and grants for at most {CALLERS_LIMIT} fit into a function's environment: name groups")
+    return answers
 
 
 def _service(model: Model) -> str:
@@ -221,7 +227,13 @@ def _next(answers: Answers, output: Path) -> Iterator[str]:
 
 def _writable(output: Path, *, force: bool) -> None:
     """Said before anything is asked."""
-    if output.exists() and not force:
+    if str(output) == "-":
+        stop("-: the variables are written to a file, which Terraform reads: name one with --output")
+    try:
+        there = output.exists()
+    except OSError as error:
+        stop(f"{one_line(str(output), 80)}: {error.strerror}: give another name with --output")
+    if there and not force:
         stop(f"{output}: is there already: give another name with --output, or --force to write over it")
     if not output.parent.is_dir():
         advice = "name a file with --output"

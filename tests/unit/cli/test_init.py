@@ -317,3 +317,23 @@ def test_make_deploy_of_a_file_that_is_not_there_says_who_writes_one(tmp_path: P
     code, said = deployed(tmp_path, "PROJECT=acme-ml", "REGION=europe-west1", "VARS=none.tfvars")
     assert code != 0
     assert "trimtab init --output writes one" in said
+
+
+@pytest.mark.parametrize(("output", "says"), [("-", "name one with --output"), ("x" * 300, "File name too long: give another name")])
+def test_a_name_that_no_file_can_have_is_refused_in_words(output: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = trimtab("init", *GIVEN, "--yes", "-o", output)
+    assert done.exit_code == 2
+    assert says in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_more_callers_than_grants_have_room_are_refused(tmp_path: Path) -> None:
+    callers = [word for number in range(151) for word in ("--caller", f"user:ada{number}@example.com")]
+    done = trimtab("init", *GIVEN, "--yes", "-o", tmp_path / "x.tfvars", *callers)
+    assert done.exit_code == 2
+    assert "151 are given, and grants for at most 150 fit" in done.stderr
+
+
+def test_an_address_that_terraform_would_refuse_is_refused(tmp_path: Path) -> None:
+    assert trimtab("init", *GIVEN, "--yes", "-o", tmp_path / "x.tfvars", "--caller", "user:a:b@c.de").exit_code == 2

@@ -11,6 +11,12 @@ from tests.terraform.plans import Plan
 Values = dict[str, Any]
 
 
+def astray(away: Plan, there: Plan) -> list[str]:
+    """What did not arrive, and what arrived that nobody asked for."""
+    missing = [problem for places in off.ARRIVES.values() for problem in not_arrived(places, away)]
+    return [*missing, *unlabelled(away), *unwanted(away), *differing(put_back(away), values_of(there, off.ONLY_THERE))]
+
+
 def values_of(plan: Plan, without: Collection[str] = ()) -> dict[str, Values]:
     """The values of the plan's resources, by their addresses."""
     return {each.address: dict(each.values) for each in plan.resources if each.address not in without}
@@ -61,10 +67,18 @@ def in_words_of_the_other(text: str) -> str:
     return text
 
 
+WITHOUT = re.compile(rf'module\.alerts\["scorer"\].*\["(?!{"|".join(off.SIGNALS)})[a-z0-9-]+"\]$')
+"""The alert policies of the signals that one model does without."""
+
+
+def unwanted(plan: Plan) -> Iterator[str]:
+    """Alert policies of signals that the model does without."""
+    yield from (f"{each.address}: the model does without it" for each in plan.resources if WITHOUT.match(each.address))
+
+
 def differing(here: Mapping[str, Values], there: Mapping[str, Values]) -> Iterator[str]:
     """What is in one of two plans alone, and where they differ; the signals that one model does without left out."""
-    without = re.compile(rf'module\.alerts\["scorer"\].*\["(?!{"|".join(off.SIGNALS)})[a-z0-9-]+"\]$')
-    missing = {address for address in set(there) - set(here) if not (without.match(address) and _sampled(here))}
+    missing = {address for address in set(there) - set(here) if not (WITHOUT.match(address) and _sampled(here))}
     yield from (f"{address}: is in one of the plans alone" for address in sorted(missing | (set(here) - set(there))))
     for address in sorted(set(here) & set(there)):
         one, other = _sorted(here[address]), _sorted(there[address])

@@ -9,13 +9,16 @@ from collections.abc import Iterable
 import pytest
 
 from tests.terraform.contract import problems
+from tests.terraform.contract_variables import astray
 from tests.terraform.faults import NAMED, REFUSED, Seen
 from tests.terraform.faults_meant import MEANT
+from tests.terraform.faults_review import AWAY, REVIEWED
 from tests.terraform.faults_switches import HALF, UNASKED, UNTOLD
 from tests.terraform.plans import TREE, Broken, Edit, Plan, Terraform
 from tests.terraform.sample import SWITCHED, VARIABLES
+from tests.terraform.sample_off import OFF
 
-SEEN = {**NAMED, **MEANT, **UNASKED}
+SEEN = {**NAMED, **MEANT, **UNASKED, **REVIEWED}
 SEEN_OF_SWITCHES = {**HALF, **UNTOLD}
 TRIGGER = "modules/function/trigger.tf"
 
@@ -66,6 +69,17 @@ def test_the_contract_sees_half_a_switch(name: str, found_of_switches: list[str]
     wanted = SEEN_OF_SWITCHES[name].problem
     assert not any(wanted in each for each in problems(switched))
     assert any(wanted in each for each in found_of_switches)
+
+
+@pytest.fixture(scope="module")
+def found_away(tf: Terraform, switched: Plan) -> list[str]:
+    """What differs in copies where every variable is off its default."""
+    return [problem for edits in batches(AWAY.values()) for problem in astray(tf.plan(OFF, edits=edits), switched)]
+
+
+@pytest.mark.parametrize("name", AWAY)
+def test_a_variable_that_does_not_arrive_is_seen(name: str, found_away: list[str]) -> None:
+    assert any(AWAY[name].problem in each for each in found_away)
 
 
 def batches(faults: Iterable[Seen]) -> list[tuple[Edit, ...]]:

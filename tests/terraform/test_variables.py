@@ -10,7 +10,7 @@ import re
 import pytest
 
 from tests.terraform import sample_off as off
-from tests.terraform.contract_variables import differing, in_words_of_the_other, not_arrived, put_back, unlabelled, values_of
+from tests.terraform.contract_variables import differing, in_words_of_the_other, not_arrived, put_back, unlabelled, unwanted, values_of
 from tests.terraform.plans import TREE, Plan, Terraform
 
 
@@ -36,6 +36,10 @@ def test_a_variable_arrives(name: str, away: Plan) -> None:
 
 def test_nothing_else_is_another_than_in_the_plan_of_the_other_sample(away: Plan, switched: Plan) -> None:
     assert list(differing(put_back(away), values_of(switched, off.ONLY_THERE))) == []
+
+
+def test_a_model_has_no_alert_that_it_does_without(away: Plan) -> None:
+    assert list(unwanted(away)) == []
 
 
 def test_outputs_are_named_by_what_is_given(away: Plan, switched: Plan) -> None:

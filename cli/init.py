@@ -11,6 +11,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from cli.shown import one_line, stop
+from shared.doctor import hcl
 
 PATTERNS = {
     "project_id": r"^[a-z][a-z0-9-]{4,28}[a-z0-9]$",
@@ -47,7 +48,6 @@ CALLERS_LIMIT = 150
 _IDENTITY = re.compile(r"(?:user|serviceAccount):([^@:\s]{1,128}@[^@:\s]{1,190})")
 """A member that a grant can name: one address, which is what Cloud Run verifies of a caller."""
 _Part = TypeVar("_Part")
-_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,14 +247,14 @@ def tfvars(answers: Answers) -> str:
     blocks = ["# Written by `trimtab init`; terraform/README.md says what else can be said.", _pairs(_names(answers), indent="")]
     buckets = sorted({each.bucket for each in answers.models if each.bucket})
     if buckets:
-        blocks.append("model_buckets = {\n" + _pairs([(_text(each), "{}") for each in buckets], indent="  ") + "\n}")
+        blocks.append("model_buckets = {\n" + _pairs([(hcl.quoted(each), "{}") for each in buckets], indent="  ") + "\n}")
     if answers.models:
-        blocks.append("models = {\n" + _pairs([(_text(each.service), _model(each)) for each in answers.models], indent="  ") + "\n}")
+        blocks.append("models = {\n" + _pairs([(hcl.quoted(each.service), _model(each)) for each in answers.models], indent="  ") + "\n}")
     if answers.channels:
-        blocks.append(f"notification_channels = {_list(answers.channels)}")
+        blocks.append(f"notification_channels = {hcl.listed(answers.channels)}")
     if answers.callers:
         notes = "".join(f"# {one_line(each)} {_UNGRANTED}.\n" for each in answers.callers if not _IDENTITY.fullmatch(each))
-        blocks.append(f"{notes}command_callers = {_list(answers.callers)}")
+        blocks.append(f"{notes}command_callers = {hcl.listed(answers.callers)}")
         grants = "".join(_grant(found[1]) for each in answers.callers if (found := _IDENTITY.fullmatch(each)))
         blocks += [f"command_grants = [\n{grants}]"] if grants else []
     switches = [("cloud_profiler", "true")] if answers.cloud_profiler else []
@@ -389,12 +389,12 @@ def _asked(question: str, read: Callable[[str], _Part], *, empty: bool = True) -
 
 
 def _names(answers: Answers) -> list[tuple[str, str]]:
-    return [("project_id", _text(answers.project_id)), ("region", _text(answers.region))]
+    return [("project_id", hcl.quoted(answers.project_id)), ("region", hcl.quoted(answers.region))]
 
 
 def _model(model: Model) -> str:
     said = [("bucket", model.bucket), ("service_account_email", model.account)]
-    written = [f"{name} = {_text(value)}" for name, value in said if value is not None]
+    written = [f"{name} = {hcl.quoted(value)}" for name, value in said if value is not None]
     written += [f"objective = {{ p99_ms = {_plain(model.p99_ms)} }}"] if model.p99_ms is not None else []
     parts = ", ".join(written)
     return f"{{ {parts} }}" if parts else "{}"
@@ -405,28 +405,13 @@ def _plain(number: float) -> str:
 
 
 def _grant(identity: str) -> str:
-    rows = [("identity", _text(identity)), ("commands", _list(COMMANDS)), ("services", _list(["*"]))]
+    rows = [("identity", hcl.quoted(identity)), ("commands", hcl.listed(COMMANDS)), ("services", hcl.listed(["*"]))]
     return "  {\n" + _pairs(rows, indent="    ") + "\n  },\n"
 
 
 def _pairs(rows: Sequence[tuple[str, str]], *, indent: str) -> str:
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{indent}{name.ljust(width)} = {value}" for name, value in rows)
-
-
-def _list(values: Sequence[str]) -> str:
-    return f"[{', '.join(map(_text, values))}]"
-
-
-def _text(value: str) -> str:
-    """A text of HCL: quotes, backslashes, control characters and what would begin a template are escaped."""
-    marked = value.translate(_ESCAPES).replace("${", "$${").replace("%{", "%%{")
-    return '"' + "".join(char if char.isprintable() else _code(char) for char in marked) + '"'
-
-
-def _code(char: str) -> str:
-    code = ord(char)
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"  # noqa: PLR2004 (the last of four digits)
 
 
 def _write(output: Path, text: str, *, force: bool) -> None:

@@ -12,7 +12,12 @@ Pair = tuple[str, str]
 def quoted(text: str) -> str:
     """A text: quotes, backslashes, control characters and what would begin a template are escaped."""
     marked = text.translate(_ESCAPES).replace("${", "$${").replace("%{", "%%{")
-    return '"' + "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in marked) + '"'
+    return '"' + "".join(char if char.isprintable() else _code(char) for char in marked) + '"'
+
+
+def _code(char: str) -> str:
+    code = ord(char)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"  # noqa: PLR2004 (the last of four digits)
 
 
 def listed(texts: Iterable[str]) -> str:

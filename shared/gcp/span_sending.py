@@ -52,8 +52,9 @@ class Sending:
             if self._seconds() < self._silent_until:
                 return
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="spans", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="spans", daemon=True)
+                thread.start()
+                self._thread = thread  # only now: where it could not be started, the next request tries again
             try:
                 self._queue.put_nowait(batch)
             except queue.Full:

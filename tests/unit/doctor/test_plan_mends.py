@@ -199,6 +199,6 @@ def test_a_bucket_is_an_input() -> None:
 
 
 def test_a_names_own_quotes_and_templates_are_escaped() -> None:
-    assert hcl.quoted('a"b\\${x}%{y}\n\x1b') == '"a\\"b\\\\$${x}%%{y}\\n\\U0000001b"'
+    assert hcl.quoted('a"b\\${x}%{y}\n\x1b') == '"a\\"b\\\\$${x}%%{y}\\n\\u001b"'
     assert hcl.label("trimtab-alerts.x") == "trimtab_alerts_x"
     assert hcl.label("9") == "trimtab_9"

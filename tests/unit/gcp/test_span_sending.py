@@ -135,3 +135,16 @@ def test_credentials_that_cannot_be_had_are_asked_for_again_after_the_pause(caps
     now[0] = PAUSE_SECONDS
     sending.hand_over(spans("b"))
     assert (tries, sender.batches) == ([2], [["b"]])
+
+
+def test_where_no_thread_can_be_started_the_next_request_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_more(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    scene = Scene()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_more)
+        with pytest.raises(RuntimeError):
+            scene.sending.hand_over(spans("a"))
+    scene.sending.hand_over(spans("b"))
+    assert scene.sender.batches == [["b"]]
